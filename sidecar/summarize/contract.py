@@ -1,0 +1,49 @@
+"""What a summariser is given, and what it must give back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+Quality = Literal["model", "aggressive", "deterministic"]
+
+
+class SourceMessage(Struct, frozen=True):
+    """One message, or one earlier summary, that a summary has to cover."""
+
+    message_id: str
+    turn_id: str
+    role: str
+    text: str
+    """Visible text; tool calls as `name(arguments)` lines, results as text."""
+    timestamp_ms: int | None = None
+
+
+class SummaryRequest(Struct, frozen=True, kw_only=True):
+    """What to summarise, and how long the result may be."""
+
+    sources: Sequence[SourceMessage]
+    target_tokens: int
+    """Upper bound for the result."""
+    earlier: str = ""
+    """The summary that stood before these sources; what still matters of it is carried over."""
+    instructions: str = ""
+    """The user's or host's wishes for this summary; data from the wire, not trusted as orders to the sidecar."""
+
+
+class Summary(Struct, frozen=True):
+    """A summary, and who wrote it."""
+
+    text: str
+    quality: Quality
+    model: str = ""
+
+
+class Summariser(Protocol):
+    """Turns messages into a shorter text. Always returns; an implementation without a model never waits."""
+
+    async def summarise(self, request: SummaryRequest) -> Summary:
+        """A summary of at most `target_tokens` tokens, never empty where there was a source."""
+        ...

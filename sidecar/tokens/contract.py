@@ -1,0 +1,18 @@
+"""What counts tokens, and what a count means."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class TokenCounter(Protocol):
+    """Counts the tokens of plain text. Implementations are safe to call from any thread."""
+
+    name: str
+    """Identifies the counts, for example `o200k_base` or `estimate-1`; another name makes stored counts stale."""
+    exact: bool
+    """False for an estimate."""
+
+    def count(self, text: str) -> int:
+        """The number of tokens of `text`; never raises, lone surrogates included."""
+        ...
