@@ -1,0 +1,81 @@
+# Every target works on a machine that has only make and a Python from 3.11 on.
+# The first one that runs builds .venv from requirements.lock; after that it costs nothing.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PYTHON ?=
+PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3 python
+ARGS ?=
+
+# The type checker comes with its JavaScript inside its wheel; this keeps it from asking for a newer one.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test lint bench soak venv lock schema clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+demo: $(INSTALLED) ## Replay a recorded session through the sidecar
+	@$(BIN)/context-sidecar demo $(ARGS)
+
+test: $(INSTALLED) ## Run all tests but the long ones (ARGS=... goes to pytest)
+	@$(BIN)/pytest -q -m "not soak" --session-timeout=840 $(ARGS)
+
+lint: $(INSTALLED) ## Check style, types, layers and generated files
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/context-sidecar schema --check
+
+bench: $(INSTALLED) ## Measure speed and memory
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+soak: $(INSTALLED) ## Run the long kill loops and load tests
+	@$(BIN)/pytest -q -m soak $(ARGS)
+
+schema: $(INSTALLED) ## Regenerate the schema and the client types
+	@$(BIN)/context-sidecar schema --write
+
+venv: $(INSTALLED) ## Build or refresh .venv from requirements.lock
+
+lock: $(BIN)/uv ## Resolve the dependencies anew into requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url \
+		--all-extras --group dev pyproject.toml -o requirements.lock
+
+clean: ## Remove caches and build output (.venv stays)
+	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name node_modules -prune -o -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+$(BIN)/python:
+	@python=; \
+	for candidate in $(PYTHONS); do \
+		if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			python=$$candidate; break; \
+		fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "No Python from 3.11 on was found. Install one, or name it: make venv PYTHON=/path/to/python3" >&2; \
+		exit 1; \
+	fi; \
+	if ! "$$python" -c 'import venv, ensurepip' 2>/dev/null; then \
+		echo "$$python has no venv module. On Debian and Ubuntu: apt-get install python3-venv" >&2; \
+		exit 1; \
+	fi; \
+	echo "Creating $(VENV) with $$("$$python" -V)"; \
+	"$$python" -m venv --clear $(VENV)
+
+$(INSTALLED): pyproject.toml requirements.lock | $(BIN)/python
+	@echo "Installing what requirements.lock names into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(BIN)/uv: | $(BIN)/python
+	@$(BIN)/python -m pip install --quiet uv
