@@ -1,0 +1,273 @@
+"""What an engine implements, what it is asked, and what it answers.
+
+An engine decides what matters. It never sees the wire: it is handed entries, and answers with entries that
+it keeps and texts that it makes. Budget, validity, pairing of tool calls, size limits, time limits and the
+context epoch are enforced outside of it, the same way for every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from sidecar.engine.entry import Entry
+from sidecar.store.contract import SummaryNode
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from sidecar.engine.host import EngineHost
+
+Kind = Literal["system", "summary", "activityLog", "recent", "memory", "recall"]
+"""What a part of the answer is for, as `composition` names it."""
+
+
+class EngineInfo(Struct, frozen=True, kw_only=True):
+    """What an engine says about itself."""
+
+    id: str
+    name: str
+    version: str
+    owns_compaction: bool = True
+    turn_maintenance_mode: Literal["foreground", "background"] = "foreground"
+    host_requirements: tuple[str, ...] = ()
+    """Server-to-host requests without which the engine cannot work, for example `runtime/compact`."""
+
+
+class Tail(NamedTuple):
+    """The newest part of a timeline."""
+
+    entries: list[Entry]
+    """In order, oldest first."""
+    whole: bool
+    """True where the entries reach back to the start."""
+
+
+class Timeline(Protocol):
+    """The session from its first message to the newest, without loading all of it.
+
+    Heartbeats that a newer turn has made stale are not on it.
+    """
+
+    async def tail(self, tokens: int) -> Tail:
+        """The newest entries, going back until they hold more than `tokens` tokens, or to the start."""
+        ...
+
+    async def opener(self, turn: int) -> Entry | None:
+        """The user message that opened a turn, `None` where the turn has none."""
+        ...
+
+    async def system(self) -> list[Entry]:
+        """The system messages of the whole timeline, in order."""
+        ...
+
+    async def before(self, message_id: str, limit: int, since: str | None = None) -> list[Entry]:
+        """The `limit` entries in front of a message, oldest first, going back to `since` (included) at most."""
+        ...
+
+
+class Session(Protocol):
+    """One session, as handed to an engine for the length of a call."""
+
+    @property
+    def session_id(self) -> str:
+        """The host's key of the session."""
+        ...
+
+    @property
+    def agent_id(self) -> str | None:
+        """The agent that owns the session."""
+        ...
+
+    @property
+    def timeline(self) -> Timeline:
+        """The session's messages; in `assemble` and `preflight`, the host's own list is its newest part."""
+        ...
+
+    async def state(self, name: str) -> bytes | None:
+        """A value that `save_state` kept under this name for this engine."""
+        ...
+
+    async def save_state(self, name: str, value: bytes | None) -> None:
+        """Keep a small value durably; `None` removes it."""
+        ...
+
+    async def summaries(self) -> list[SummaryNode]:
+        """The session's summaries by first position."""
+        ...
+
+    async def add_summary(self, node: SummaryNode, replaces: Sequence[str] = ()) -> bool:
+        """Keep a summary in place of others; false where the history changed since the call began."""
+        ...
+
+    def progress(self, message: str, percentage: int | None = None) -> None:
+        """Report progress to the host, if it asked for it."""
+        ...
+
+
+class IncomingMessage(Struct, frozen=True, kw_only=True):
+    """A message that the host hands over."""
+
+    raw: bytes
+    message_id: str | None = None
+    turn_id: str | None = None
+    timestamp_ms: int | None = None
+    heartbeat: bool = False
+
+
+class IngestOutcome(Struct, frozen=True, kw_only=True):
+    """What became of a message."""
+
+    ingested: bool
+    message_id: str = ""
+    turn_id: str = ""
+    display_message: bytes | None = None
+    """The message as users should see it, where that differs."""
+    reason: str | None = None
+
+
+class AssembleRequest(Struct, frozen=True, kw_only=True):
+    """What the host asks to be put in front of the model."""
+
+    budget: int
+    """Tokens for everything that the answer holds; what the prompt needs is already taken off."""
+    prompt: str = ""
+    model: str | None = None
+    available_tools: tuple[str, ...] = ()
+    citations_mode: str | None = None
+
+
+class Kept(Struct, frozen=True):
+    """A message of the session that goes into the answer as it is."""
+
+    entry: Entry
+    kind: Kind = "recent"
+
+
+class Made(Struct, frozen=True, kw_only=True):
+    """A text of the engine's that goes into the answer as a marked message."""
+
+    role: Literal["user", "assistant"]
+    kind: Kind
+    ref: str
+    """Names what the text stands for, such as a summary's node id."""
+    text: str
+    timestamp_ms: int
+    covers: tuple[int, int] | None = None
+    """First and last position that the text stands for."""
+
+
+class Assembly(Struct, frozen=True, kw_only=True):
+    """An engine's answer to `assemble`."""
+
+    items: Sequence[Kept | Made]
+    system_prompt_addition: str | None = None
+    user_message_append: str | None = None
+    as_came: bool = False
+    """The host's list unchanged; heeded for `legacy` only."""
+
+
+class CompactRequest(Struct, frozen=True, kw_only=True):
+    """What the host wants of a compaction."""
+
+    budget: int
+    force: bool = False
+    force_reason: str | None = None
+    current_token_count: int | None = None
+    target: Literal["budget", "threshold"] = "threshold"
+    custom_instructions: str | None = None
+
+
+class CompactOutcome(Struct, frozen=True, kw_only=True):
+    """What a compaction did; `compacted` false with a reason where there was nothing to do."""
+
+    ok: bool = True
+    compacted: bool
+    reason: str | None = None
+    summary: str | None = None
+    first_kept_message_id: str | None = None
+    tokens_before: int = 0
+    tokens_after: int | None = None
+    details: bytes | None = None
+    """JSON for the host."""
+
+
+class AfterTurnRequest(Struct, frozen=True, kw_only=True):
+    """What happened in a turn, after its messages were stored."""
+
+    budget: int | None = None
+    heartbeat: bool = False
+    auto_compaction_summary: str | None = None
+
+
+class MaintainOutcome(Struct, frozen=True, kw_only=True):
+    """What maintenance changed in the host's transcript."""
+
+    changed: bool = False
+    bytes_freed: int = 0
+    rewritten_entries: int = 0
+    reason: str | None = None
+
+
+class PreflightOutcome(Struct, frozen=True, kw_only=True):
+    """Whether the next answer is going to fit."""
+
+    fits: bool
+    estimated_tokens: int
+    action: Literal["none", "compact"]
+
+
+class ContextEngine:
+    """Base of every engine. Required: `info`, `ingest`, `assemble`, `compact`; the rest is optional.
+
+    One instance serves all sessions. Calls of one session come one at a time, sessions side by side, except
+    that `compact` and `maintain` work on a snapshot while they wait for the host. Blocking work belongs into
+    `self.host.run_blocking`.
+    """
+
+    info: ClassVar[EngineInfo]
+    settings_model: ClassVar[type[BaseModel] | str | None] = None
+    """The pydantic model of `plugins.entries.<id>.config`, or `module:Class` to import it when needed."""
+
+    def __init__(self, host: EngineHost) -> None:
+        self.host = host
+
+    async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:
+        """Take in one message."""
+        raise NotImplementedError
+
+    async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
+        """Choose what the model should see."""
+        raise NotImplementedError
+
+    async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
+        """Make room."""
+        raise NotImplementedError
+
+    async def after_turn(self, session: Session, request: AfterTurnRequest) -> None:
+        """Optional: react to a finished turn, whose messages are stored already."""
+
+    async def maintain(self, session: Session, budget: int | None) -> MaintainOutcome:  # noqa: ARG002
+        """Optional: background work between turns."""
+        return MaintainOutcome()
+
+    async def preflight(self, session: Session, request: AssembleRequest) -> PreflightOutcome:
+        """Optional: predict whether the next answer fits."""
+        raise NotImplementedError
+
+    async def dispose(self) -> None:
+        """Optional: flush and release; the instance is not used again."""
+
+
+class StoringEngine(ContextEngine):
+    """An engine whose messages the sidecar stores: durable, deduplicated, searchable."""
+
+    async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:
+        """Store the message; engines that override this call it to store."""
+        return await self.host.store_message(session, message)
+
+
+OPTIONAL_MEMBERS = ("after_turn", "maintain", "preflight", "dispose")
+"""Members that an engine may leave to the server; `implements` names those it has, in wire spelling."""

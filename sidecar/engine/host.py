@@ -1,0 +1,93 @@
+"""What the sidecar offers an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from sidecar.engine.contract import (
+        CompactOutcome,
+        CompactRequest,
+        IncomingMessage,
+        IngestOutcome,
+        Session,
+    )
+    from sidecar.summarize.contract import Summariser
+    from sidecar.tokens.contract import TokenCounter
+
+P = ParamSpec("P")
+T = TypeVar("T")
+M = TypeVar("M", bound="BaseModel")
+
+
+class HostCapabilityMissing(Exception):
+    """Raised when an engine asks for a request that the host has not declared (error 1004)."""
+
+    def __init__(self, capability: str) -> None:
+        super().__init__(f"the host does not answer {capability}")
+        self.capability = capability
+
+
+class HostRequestFailed(Exception):
+    """Raised when the host answers a request with an error, or not in time."""
+
+
+class EngineHost(Protocol):
+    """The services behind `engine.host`."""
+
+    tokens: TokenCounter
+    """Counts text; entries come with their count."""
+    summariser: Summariser
+    """Summarises with a model where there is one, deterministically otherwise; never fails."""
+    extractive: Summariser
+    """Summarises without a model, at once."""
+
+    def settings(self, model: type[M]) -> M:
+        """The engine's settings, validated already, as an instance of its own model."""
+        ...
+
+    def has(self, capability: str) -> bool:
+        """Whether the host answers this server-to-host request, for example `runtime/complete`."""
+        ...
+
+    async def store_message(self, session: Session, message: IncomingMessage) -> IngestOutcome:
+        """Store one message; returns once it is durable."""
+        ...
+
+    async def complete(
+        self,
+        purpose: str,
+        messages: Sequence[tuple[str, str]],
+        *,
+        system_prompt: str | None = None,
+        max_tokens: int | None = None,
+        session: Session | None = None,
+    ) -> str:
+        """The text that the host's model gives for `(role, text)` messages.
+
+        The session is not held meanwhile: later requests of it may finish first.
+
+        Raises:
+            HostCapabilityMissing: the host has not declared `runtime/complete`.
+            HostRequestFailed: an error of the host, or a time-out.
+        """
+        ...
+
+    async def delegate_compaction(self, session: Session, request: CompactRequest) -> CompactOutcome:
+        """Let the runtime compact by its own means; an error of the host comes back as `ok: false`.
+
+        Raises:
+            HostCapabilityMissing: the host has not declared `runtime/compact`.
+        """
+        ...
+
+    async def run_blocking(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of blocking work, done in a worker thread."""
+        ...
+
+    def log(self, level: str, message: str) -> None:
+        """A line in the sidecar's log (stderr); no message bodies above `debug`."""
+        ...

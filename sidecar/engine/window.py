@@ -1,0 +1,95 @@
+"""Cuts a session to a budget with slack, so that the cut rarely moves.
+
+A cut that moves at every turn changes the start of every answer and defeats the provider's prompt cache.
+So a cut is kept while what follows it fits, and once it must move it moves far enough to last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sidecar.engine.contract import Timeline
+from sidecar.engine.entry import Entry
+
+SLACK = 0.75
+"""Share of the budget that is filled after the cut has moved (spec: at most 75 %)."""
+
+
+class Window(NamedTuple):
+    """The part of a session that is sent in full."""
+
+    system: list[Entry]
+    """System messages that stand before the window."""
+    entries: list[Entry]
+    """The window itself, oldest first; the opener of a turn that was cut inside comes first."""
+    cut: str | None
+    """Id of the message at which the window begins; `None` where nothing was cut."""
+    moved: bool
+    """True where the cut had to move."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of everything in the window, system messages included."""
+        return tokens_of(self.system) + tokens_of(self.entries)
+
+
+def tokens_of(entries: Iterable[Entry]) -> int:
+    """The tokens of all entries together."""
+    return sum(entry.tokens for entry in entries)
+
+
+async def keep_window(timeline: Timeline, budget: int, cut: str | None, reserve: int = 0) -> Window:
+    """The window that begins at `cut` if it fits into `budget` less `reserve` tokens, else a smaller one."""
+    room = max(budget - reserve, 0)
+    newest, whole = await timeline.tail(room)
+    start = next((i for i, e in enumerate(newest) if e.message_id == cut), None) if cut else None
+    if start is not None or whole:
+        kept = await _open(timeline, newest, start or 0, cut if start else None)
+        if kept.tokens <= room:
+            return kept
+    return await cut_window(timeline, newest[start or 0 :], room, max(int(budget * SLACK) - reserve, 0))
+
+
+async def cut_window(timeline: Timeline, entries: Sequence[Entry], room: int, target: int) -> Window:
+    """The largest window of at most `target` tokens that begins with a turn.
+
+    The newest turn is never cut off; where it alone exceeds `room`, its opener stays and its oldest units go.
+    """
+    if not entries:
+        return Window(await timeline.system(), [], None, moved=True)
+    system = tokens_of(await timeline.system())
+    turns = [i for i in range(1, len(entries)) if entries[i].turn != entries[i - 1].turn] or [0]
+    start = _first_that_fits(entries, turns, target - system)
+    window = await _open(timeline, entries, start, entries[start].message_id)
+    if window.tokens > room:
+        opener = await timeline.opener(entries[-1].turn)
+        spent = system + (opener.tokens if opener else 0)
+        units = [i for i in range(start, len(entries)) if not entries[i].reading.results]
+        start = _first_that_fits(entries, units or [start], target - spent)
+        window = await _open(timeline, entries, start, entries[start].message_id)
+    return window._replace(moved=True)
+
+
+def _first_that_fits(entries: Sequence[Entry], starts: Sequence[int], target: int) -> int:
+    """The earliest of `starts` from which the rest fits; the last of them where none does."""
+    best, total, end = starts[-1], 0, len(entries)
+    for start in reversed(starts):
+        total += tokens_of(entries[start:end])
+        end = start
+        if total > target:
+            break
+        best = start
+    return best
+
+
+async def _open(timeline: Timeline, entries: Sequence[Entry], start: int, cut: str | None) -> Window:
+    """The window from `start`, with what has to stand before it."""
+    kept = list(entries[start:])
+    if kept and not kept[0].opens_turn:
+        opener = await timeline.opener(kept[0].turn)
+        if opener is not None and all(e.message_id != opener.message_id for e in kept):
+            kept.insert(0, opener)
+    inside = {e.message_id for e in kept}
+    system = [e for e in await timeline.system() if e.message_id not in inside]
+    return Window(system, kept, cut, moved=False)

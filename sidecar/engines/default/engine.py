@@ -1,0 +1,131 @@
+"""Keeps what fits, and lets one summary stand for what does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sidecar.engine.contract import (
+    AssembleRequest,
+    Assembly,
+    CompactOutcome,
+    CompactRequest,
+    EngineInfo,
+    Kept,
+    Made,
+    Session,
+    StoringEngine,
+)
+from sidecar.engine.window import Window, cut_window, keep_window
+from sidecar.engines.default import digest as digests
+from sidecar.engines.default.digest import Digest
+from sidecar.summarize.contract import Summariser
+
+if TYPE_CHECKING:
+    from sidecar.engines.default.settings import DefaultSettings
+
+SUMMARY_SHARE = 0.25
+"""The summary never takes more of a budget than this."""
+SOURCES = 400
+"""Messages that one summary is made of at most, the newest ones; what is older stays stored."""
+
+
+class DefaultEngine(StoringEngine):
+    """One summary of older messages, the recent ones intact."""
+
+    info = EngineInfo(id="default", name="Default", version="1.0")
+    settings_model = "sidecar.engines.default.settings:DefaultSettings"
+
+    async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
+        """System messages, the summary, then the window that fits."""
+        digest = await digests.load(session)
+        window = await keep_window(
+            session.timeline,
+            request.budget,
+            digest.cut if digest else None,
+            self._summary_tokens(request.budget) if digest else 0,
+        )
+        if window.moved:
+            reserve = self._summary_tokens(request.budget)
+            window = await keep_window(
+                session.timeline, request.budget, digest.cut if digest else None, reserve
+            )
+            digest = await self._advance(session, window, digest, reserve, self.host.extractive)
+        return Assembly(items=self._items(window, digest, request.budget))
+
+    async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
+        """Summarises the older part of the window, with the host's model where it has one."""
+        digest = await digests.load(session)
+        reserve = self._summary_tokens(request.budget)
+        window = await keep_window(session.timeline, request.budget, digest.cut if digest else None)
+        before = window.tokens + (digest.tokens if digest else 0)
+        target = self._target(request, before)
+        if before <= target:
+            reason = f"{before} tokens are within the target of {target}"
+            return CompactOutcome(compacted=False, reason=reason, tokens_before=before)
+        smaller = await cut_window(
+            session.timeline, window.entries, request.budget - reserve, max(target - reserve, 0)
+        )
+        if smaller.tokens >= window.tokens:
+            return CompactOutcome(
+                compacted=False, reason="only the newest turn is left", tokens_before=before
+            )
+        session.progress("summarising", 10)
+        digest = await self._advance(
+            session, smaller, digest, reserve, self.host.summariser, request.custom_instructions or ""
+        )
+        return CompactOutcome(
+            compacted=True,
+            summary=digest.text if digest else None,
+            first_kept_message_id=smaller.cut,
+            tokens_before=before,
+            tokens_after=smaller.tokens + (digest.tokens if digest else 0),
+        )
+
+    async def _advance(
+        self,
+        session: Session,
+        window: Window,
+        digest: Digest | None,
+        target: int,
+        summariser: Summariser,
+        instructions: str = "",
+    ) -> Digest | None:
+        """The summary moved on to the window's cut, and kept."""
+        if window.cut is None or (digest and digest.cut == window.cut):
+            return digest
+        dropped = await session.timeline.before(window.cut, SOURCES, digest.cut if digest else None)
+        dropped = [entry for entry in dropped if entry.role != "system"]
+        advanced = await digests.extend(
+            summariser, digest, dropped, window.cut, target, self.host.tokens.count, instructions
+        )
+        await digests.save(session, advanced)
+        return advanced
+
+    def _items(self, window: Window, digest: Digest | None, budget: int) -> list[Kept | Made]:
+        items: list[Kept | Made] = [Kept(entry, "system") for entry in window.system]
+        if digest and digest.text:
+            items.append(digest.as_message(self._shortened(digest, self._summary_tokens(budget))))
+        return items + [
+            Kept(entry, "system" if entry.role == "system" else "recent") for entry in window.entries
+        ]
+
+    def _shortened(self, digest: Digest, limit: int) -> str:
+        """The summary's text, without its oldest lines where it was written for a larger budget."""
+        lines, tokens = digest.text.splitlines(), digest.tokens
+        while tokens > limit and len(lines) > 1:
+            lines = lines[max(1, len(lines) // 8) :]
+            tokens = self.host.tokens.count("\n".join(lines))
+        return "\n".join(lines)
+
+    def _summary_tokens(self, budget: int) -> int:
+        return min(self._settings().summaryTokens, int(budget * SUMMARY_SHARE))
+
+    def _target(self, request: CompactRequest, current: int) -> int:
+        share = self._settings().compactTo if request.target == "threshold" else 1.0
+        target = int(request.budget * share)
+        return min(target, current // 2) if request.force else target
+
+    def _settings(self) -> DefaultSettings:
+        from sidecar.engines.default.settings import DefaultSettings
+
+        return self.host.settings(DefaultSettings)

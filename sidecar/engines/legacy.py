@@ -1,0 +1,42 @@
+"""The `legacy` engine: the host keeps doing what it did, the sidecar stores nothing."""
+
+from __future__ import annotations
+
+from sidecar.engine.contract import (
+    AssembleRequest,
+    Assembly,
+    CompactOutcome,
+    CompactRequest,
+    ContextEngine,
+    EngineInfo,
+    IncomingMessage,
+    IngestOutcome,
+    Kept,
+    Session,
+)
+
+
+class LegacyEngine(ContextEngine):
+    """Passes the host's messages through, delegates compaction to the host."""
+
+    info = EngineInfo(id="legacy", name="Legacy", version="1.0", owns_compaction=False)
+
+    async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:  # noqa: ARG002
+        """Nothing is stored."""
+        return IngestOutcome(
+            ingested=False, message_id=message.message_id or "", reason="the legacy engine stores nothing"
+        )
+
+    async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
+        """The host's messages as they came, with an honest estimate, over the budget or not."""
+        del request
+        entries = (await session.timeline.tail(1 << 60)).entries
+        return Assembly(items=[Kept(entry) for entry in entries], as_came=True)
+
+    async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
+        """The host compacts.
+
+        Raises:
+            HostCapabilityMissing: the host does not answer `runtime/compact`.
+        """
+        return await self.host.delegate_compaction(session, request)
