@@ -1,0 +1,109 @@
+"""Building blocks that the types of several method areas share."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Raw, Struct
+
+ABSENT = Raw()
+"""Default of an optional raw member. Leave the member alone or pass this very object to omit it."""
+
+MAX_SAFE_INTEGER = 2**53 - 1
+"""The largest integer that every JSON reader keeps exactly."""
+
+JsonObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+"""The bytes of a JSON object, not decoded. Empty bytes and `null` both mean absent."""
+
+JsonValue = Raw
+"""The bytes of any JSON value, not decoded. Empty bytes and `null` both mean absent."""
+
+RawMessage = Annotated[
+    Raw, Meta(extra_json_schema={"type": "object", "anyOf": [{"required": ["role"]}, {"required": ["type"]}]})
+]
+"""The bytes of one message in the connection's dialect, passed through byte for byte."""
+
+SessionId = Annotated[
+    str, Meta(min_length=1, max_length=1024, pattern="^[^\\0]*$", description="1 to 1024 code points, no NUL")
+]
+"""Name of a session as the host spells it: a key, never a path."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=1024)]
+"""A key that is not empty, at most 1024 code points."""
+
+Id = Annotated[str, Meta(min_length=1)]
+"""An identifier that is not empty."""
+
+Count = Annotated[int, Meta(ge=0, le=MAX_SAFE_INTEGER)]
+"""A number of things: zero or more."""
+
+PositiveInt = Annotated[int, Meta(ge=1, le=MAX_SAFE_INTEGER)]
+"""A number that must be at least 1."""
+
+Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+"""RFC 3339 in UTC, such as `2024-01-15T10:30:00.000Z`."""
+
+ProgressToken = int | str
+"""Token of work-done progress, chosen by the side that asks for progress."""
+
+MessageFormat = Literal["openai", "openai-responses", "anthropic", "openclaw"]
+"""Dialect of messages: chat completions, Responses items, Anthropic messages, pi AgentMessage."""
+
+InjectionPoint = Literal["session-start", "per-message"]
+"""When a memory source is asked: once a session, or for every prompt."""
+
+
+class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    """Base of every type on the wire: camelCase members, `null` and absent alike, unknown ones ignored."""
+
+
+class SessionParams(Wire, frozen=True, kw_only=True):
+    """What every request about one session carries."""
+
+    session_id: SessionId
+    """The session: a key that the host chooses."""
+    session_key: Name | None = None
+    """Alias of the session; the latest session that was named together with it is the one it means."""
+    agent_id: Name | None = None
+    """Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound."""
+    work_done_token: ProgressToken | None = None
+    """Token under which the server reports progress by `$/progress`."""
+
+
+class FallbackFor(Wire, frozen=True, kw_only=True):
+    """The engine that was selected but could not serve."""
+
+    id: str
+    """Id of the engine that was selected."""
+    reason: str
+    """Why it could not serve, and what to fix."""
+
+
+class EngineInfo(Wire, frozen=True, kw_only=True):
+    """What a context engine is and what it does itself."""
+
+    id: str
+    """Id by which hosts and configuration select the engine."""
+    name: str
+    """Name for people."""
+    version: str
+    """Version of the engine."""
+    owns_compaction: bool
+    """True where the engine compacts itself, so that the host must not."""
+    turn_maintenance_mode: Literal["foreground", "background"]
+    """Whether the host waits for `context/maintain` before it goes on."""
+    implements: list[str]
+    """Protocol methods that are members of the engine itself; the server answers the other ones for it."""
+    host_requirements: list[str] | None = None
+    """Host capabilities without which the engine refuses to start."""
+    fallback_for: FallbackFor | None = None
+    """Set where this engine stands in for the selected one."""
+
+
+class ToolDefinition(Wire, frozen=True, kw_only=True):
+    """A tool that the host may offer to its model."""
+
+    name: str
+    """Name under which `tools/call` knows the tool."""
+    description: str
+    """What the tool does, written for the model."""
+    input_schema: JsonObject
+    """JSON Schema of the arguments."""

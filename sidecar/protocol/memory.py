@@ -1,0 +1,149 @@
+"""Types of the `memory/*` methods."""
+
+from sidecar.protocol.base import (
+    Count,
+    InjectionPoint,
+    Name,
+    PositiveInt,
+    ProgressToken,
+    SessionId,
+    Timestamp,
+    Wire,
+)
+
+
+class RegisterMemoryParams(Wire, frozen=True, kw_only=True):
+    """Params of `memory/register`."""
+
+    name: Name
+    """Name of the source; the same name replaces an earlier registration."""
+    injection_points: list[InjectionPoint]
+    """When the source is to be asked."""
+    token_budget: PositiveInt | None = None
+    """Largest share of this source in one compilation, in tokens."""
+
+
+class RegisterMemoryResult(Wire, frozen=True, kw_only=True):
+    """Result of `memory/register`."""
+
+    registered: bool
+    """True: the source is asked from now on, as long as the connection lives."""
+
+
+class UnregisterMemoryParams(Wire, frozen=True, kw_only=True):
+    """Params of `memory/unregister`."""
+
+    name: Name
+    """Name of the source."""
+
+
+class UnregisterMemoryResult(Wire, frozen=True, kw_only=True):
+    """Result of `memory/unregister`."""
+
+    unregistered: bool
+    """False where no source of this name was registered."""
+
+
+class GetContextMemoryParams(Wire, frozen=True, kw_only=True):
+    """Params of `memory/getContext`, a request to the host."""
+
+    name: str
+    """Name of the source, as it was registered."""
+    agent_id: str
+    """Agent for whose prompt this is."""
+    injection_point: InjectionPoint
+    """Why the source is asked."""
+    session_id: SessionId | None = None
+    """The session, where there is one."""
+    session_key: str | None = None
+    """Alias of the session."""
+    prompt: str | None = None
+    """Text of the user that the memory should fit."""
+
+
+class MemoryFragment(Wire, frozen=True, kw_only=True):
+    """A piece of text that a memory source wants the model to see."""
+
+    id: str | None = None
+    """Id of the piece within its source; a hash of the content stands in for it."""
+    content: str
+    """The text."""
+    tokens: int | float | None = None
+    """Size in tokens; where it is missing or not positive the server estimates."""
+    priority: int | float
+    """0 to 100; the lowest is cut first."""
+    label: str | None = None
+    """Heading for people."""
+    synthesize: bool | None = None
+    """False keeps the text verbatim and away from any model; absent means true."""
+
+
+class GetContextMemoryResult(Wire, frozen=True, kw_only=True):
+    """Result of `memory/getContext`."""
+
+    fragments: list[MemoryFragment]
+    """What the source has to say, best first; may be empty."""
+
+
+class CompileMemoryParams(Wire, frozen=True, kw_only=True):
+    """Params of `memory/compile`."""
+
+    agent_id: Name
+    """Agent for whose prompt this is."""
+    injection_point: InjectionPoint
+    """Which sources to ask."""
+    session_id: SessionId | None = None
+    """The session; with it, pieces that were injected before are left out."""
+    prompt: str | None = None
+    """Text of the user that the memory should fit."""
+    token_budget: PositiveInt | None = None
+    """Budget of the compilation, in tokens; absent means the configured one."""
+    work_done_token: ProgressToken | None = None
+    """Token under which the server reports progress."""
+
+
+class CompiledFragment(Wire, frozen=True, kw_only=True):
+    """What became of one fragment."""
+
+    plugin_name: str
+    """The source that it came from."""
+    content: str
+    """The text as the source gave it."""
+    tokens: Count
+    """Size that was reckoned with, in tokens."""
+    priority: int | float
+    """0 to 100."""
+    included: bool
+    """False where it did not fit."""
+
+
+class CompileMemoryResult(Wire, frozen=True, kw_only=True):
+    """Result of `memory/compile`."""
+
+    final_content: str
+    """The text to inject; empty where no source had anything."""
+    tokens: Count
+    """Size of the text, in tokens."""
+    synthesized: bool
+    """True where a model has rewritten fragments into one text."""
+    fragments: list[CompiledFragment]
+    """Every fragment that was considered."""
+
+
+class ContextInjectedMemoryParams(Wire, frozen=True, kw_only=True):
+    """Params of `memory/contextInjected`: what a compilation has produced."""
+
+    agent_id: str
+    """Agent for whose prompt this was."""
+    injection_point: InjectionPoint
+    """Which sources were asked."""
+    fragments: list[CompiledFragment]
+    """Every fragment that was considered."""
+    synthesized: bool
+    """True where a model has rewritten fragments into one text."""
+    final_content: str
+    """The text that the answer carries."""
+    timestamp: Timestamp
+    """When it was compiled."""
+    session_id: str | None = None
+    """The session, where there is one."""
