@@ -63,6 +63,10 @@ class Timeline(Protocol):
         """The system messages of the whole timeline, in order."""
         ...
 
+    async def has(self, message_id: str) -> bool:
+        """Whether a message is on the timeline."""
+        ...
+
     async def before(self, message_id: str, limit: int, since: str | None = None) -> list[Entry]:
         """The `limit` entries in front of a message, oldest first, going back to `since` (included) at most."""
         ...

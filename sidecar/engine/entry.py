@@ -13,6 +13,8 @@ class Entry(Struct, frozen=True, kw_only=True, eq=False):
     message_id: str
     position: int | None
     """Place in the stored history, from 1; `None` for a message of the host that is not stored yet."""
+    place: int
+    """Order on the timeline; rises from entry to entry, not always by one."""
     turn: int
     """Number of the turn, from 1; rises along the session."""
     turn_id: str

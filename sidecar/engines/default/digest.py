@@ -41,14 +41,18 @@ class Digest(Struct, frozen=True, kw_only=True):
 
 
 async def load(session: Session) -> Digest | None:
-    """The session's summary, `None` while there is none."""
+    """The session's summary; `None` while there is none, or once the history was rewound behind it."""
     value = await session.state(STATE)
-    return json.decode(value, type=Digest) if value else None
+    digest = json.decode(value, type=Digest) if value else None
+    return digest if digest and await session.timeline.has(digest.cut) else None
 
 
-async def save(session: Session, digest: Digest) -> None:
-    """Keep the summary in place of the one before."""
+async def replace(session: Session, earlier: Digest | None, digest: Digest) -> bool:
+    """Keep the summary in place of `earlier`; false where another one was kept meanwhile."""
+    if await load(session) != earlier or not await session.timeline.has(digest.cut):
+        return False
     await session.save_state(STATE, json.encode(digest))
+    return True
 
 
 async def extend(

@@ -70,9 +70,13 @@ class DefaultEngine(StoringEngine):
                 compacted=False, reason="only the newest turn is left", tokens_before=before
             )
         session.progress("summarising", 10)
-        digest = await self._advance(
+        advanced = await self._advance(
             session, smaller, digest, reserve, self.host.summariser, request.custom_instructions or ""
         )
+        if advanced is digest:
+            reason = "the history changed while the summary was written"
+            return CompactOutcome(compacted=False, reason=reason, tokens_before=before)
+        digest = advanced
         return CompactOutcome(
             compacted=True,
             summary=digest.text if digest else None,
@@ -90,7 +94,7 @@ class DefaultEngine(StoringEngine):
         summariser: Summariser,
         instructions: str = "",
     ) -> Digest | None:
-        """The summary moved on to the window's cut, and kept."""
+        """The summary moved on to the window's cut; `digest` as it was where that was not possible."""
         if window.cut is None or (digest and digest.cut == window.cut):
             return digest
         dropped = await session.timeline.before(window.cut, SOURCES, digest.cut if digest else None)
@@ -98,8 +102,8 @@ class DefaultEngine(StoringEngine):
         advanced = await digests.extend(
             summariser, digest, dropped, window.cut, target, self.host.tokens.count, instructions
         )
-        await digests.save(session, advanced)
-        return advanced
+        kept = await digests.replace(session, digest, advanced)
+        return advanced if kept else digest
 
     def _items(self, window: Window, digest: Digest | None, budget: int) -> list[Kept | Made]:
         items: list[Kept | Made] = [Kept(entry, "system") for entry in window.system]

@@ -1,0 +1,136 @@
+"""Turns an engine's assembly into an answer that is complete, valid, within its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from sidecar.engine.contract import Assembly, Kept, Kind, Made, Timeline
+from sidecar.engine.entry import Entry
+from sidecar.engine.guard.fit import Fitted, Fitter, Overflow, tokens_of
+from sidecar.engine.guard.minimum import minimum
+from sidecar.engine.guard.slot import Cost, Slot, Writer
+from sidecar.messages.contract import Dialect
+
+
+class Part(NamedTuple):
+    """One kind of content of an answer, with its size."""
+
+    kind: Kind
+    tokens: int
+    message_count: int
+
+
+class Answer(NamedTuple):
+    """What goes to the host."""
+
+    fitted: Fitted
+    tokens: int
+    composition: list[Part]
+    stable_count: int
+    """Messages at the start that the next answer is going to start with as well."""
+    stable_tokens: int
+    system_prompt_addition: str | None
+    user_message_append: str | None
+
+    @property
+    def messages(self) -> list[bytes]:
+        """The messages as they go out."""
+        return [slot.raw for slot in self.fitted.slots]
+
+
+class Guard:
+    """Checks and mends the answers of engines for one dialect."""
+
+    def __init__(
+        self, dialect: Dialect, cost: Cost, count: Callable[[str], int], recall_tool: str | None = None
+    ) -> None:
+        self._writer = Writer(dialect, cost)
+        self._fitter = Fitter(dialect, self._writer, recall_tool)
+        self._count = count
+
+    async def answer(self, assembly: Assembly, timeline: Timeline, budget: int) -> Answer:
+        """The assembly with what is missing added and what is too much taken away.
+
+        Raises:
+            Overflow: the minimum alone exceeds `budget`.
+        """
+        addition, append = assembly.system_prompt_addition, assembly.user_message_append
+        extra = self._text_tokens(addition) + self._text_tokens(append)
+        slots = self._slots(assembly, await minimum(timeline))
+        try:
+            fitted = self._fitter.fit(slots, budget - extra)
+        except Overflow:
+            if not extra:
+                raise
+            addition = append = None
+            fitted = self._fitter.fit(slots, budget)
+        return self._measured(fitted, addition, append)
+
+    def as_came(self, entries: Sequence[Entry]) -> Answer:
+        """The host's own list, unchanged, valid or not."""
+        slots = [self._kept(Kept(entry), needed=False) for entry in entries]
+        return self._measured(Fitted(slots, []), None, None)
+
+    def _slots(self, assembly: Assembly, needed: Sequence[Entry]) -> list[Slot]:
+        """The assembly's items, with the needed entries that it lacks put in their place."""
+        missing = {entry.message_id: entry for entry in needed}
+        must = set(missing)
+        slots: list[Slot] = []
+        seen: set[str] = set()
+        for item in assembly.items:
+            if isinstance(item, Made):
+                slots.append(self._writer.made(item))
+            elif item.entry.message_id not in seen:
+                seen.add(item.entry.message_id)
+                missing.pop(item.entry.message_id, None)
+                slots.append(self._kept(item, needed=item.entry.message_id in must))
+        for entry in missing.values():
+            at = next((i for i, s in enumerate(slots) if s.entry and s.entry.place > entry.place), len(slots))
+            if entry.role == "system":
+                at = min(at, _first_other(slots))
+            slots.insert(at, self._kept(Kept(entry), needed=True))
+        return slots
+
+    def _kept(self, item: Kept, *, needed: bool) -> Slot:
+        entry = item.entry
+        return Slot(
+            raw=entry.raw,
+            reading=entry.reading,
+            tokens=entry.tokens,
+            kind="system" if entry.role == "system" else item.kind,
+            entry=entry,
+            needed=needed,
+        )
+
+    def _measured(self, fitted: Fitted, addition: str | None, append: str | None) -> Answer:
+        parts: dict[Kind, tuple[int, int]] = {}
+        for slot in fitted.slots:
+            tokens, count = parts.get(slot.kind, (0, 0))
+            parts[slot.kind] = (tokens + slot.tokens, count + 1)
+        texts: tuple[tuple[Kind, str | None], ...] = (("system", addition), ("memory", append))
+        for kind, text in texts:
+            if text:
+                tokens, count = parts.get(kind, (0, 0))
+                parts[kind] = (tokens + self._text_tokens(text), count)
+        composition = [Part(kind, *sizes) for kind, sizes in parts.items()]
+        stable = next(
+            (i for i, s in enumerate(fitted.slots) if s.kind in ("recall", "memory")), len(fitted.slots)
+        )
+        return Answer(
+            fitted,
+            sum(part.tokens for part in composition),
+            composition,
+            stable,
+            tokens_of(fitted.slots[:stable]),
+            addition or None,
+            append or None,
+        )
+
+    def _text_tokens(self, text: str | None) -> int:
+        return self._count(text) if text else 0
+
+
+def _first_other(slots: Sequence[Slot]) -> int:
+    """Where the leading system messages end."""
+    return next((i for i, slot in enumerate(slots) if slot.kind != "system"), len(slots))
