@@ -1,0 +1,232 @@
+"""The errors that a peer can receive: their numbers, names, data and advice.
+
+Numbers: what JSON-RPC and the Language Server Protocol define keeps their number. What this protocol adds
+counts upwards from 1001, outside of every range that those two reserve; a number is never used again.
+"""
+
+from typing import NamedTuple
+
+from sidecar.protocol.base import MessageFormat, Wire
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+SERVER_NOT_INITIALIZED = -32002
+REQUEST_CANCELLED = -32800
+ENGINE_UNAVAILABLE = 1001
+CONTEXT_OVERFLOW = 1002
+SESSION_NOT_FOUND = 1003
+HOST_CAPABILITY_MISSING = 1004
+ENGINE_FAILED = 1005
+STORE_UNAVAILABLE = 1006
+BUSY = 1007
+
+
+class ErrorData(Wire, frozen=True, kw_only=True):
+    """What every error carries as `data`."""
+
+    retryable: bool
+    """True where the same request may succeed later without a change."""
+    hint: str
+    """What the caller can do about it, in one sentence."""
+
+
+class FrameErrorData(ErrorData, frozen=True, kw_only=True):
+    """Data of ParseError and InvalidRequest."""
+
+    limit: int | None = None
+    """The bound that was exceeded, in bytes."""
+
+
+class InvalidParamsData(ErrorData, frozen=True, kw_only=True):
+    """Data of InvalidParams."""
+
+    path: str | None = None
+    """JSON Pointer into the params; empty for the params as a whole."""
+    supported: list[str] | None = None
+    """What would have been accepted, such as protocol versions."""
+    message_format: MessageFormat | None = None
+    """Dialect of the session, where the connection has another one."""
+
+
+class EngineUnavailableData(ErrorData, frozen=True, kw_only=True):
+    """Data of EngineUnavailable."""
+
+    engine_id: str | None = None
+    """The engine that was selected."""
+    missing_capabilities: list[str] | None = None
+    """Host capabilities that the engine needs and the host does not declare."""
+
+
+class ContextOverflowData(ErrorData, frozen=True, kw_only=True):
+    """Data of ContextOverflow."""
+
+    required: int
+    """The smallest budget with which the same request succeeds, in tokens."""
+    token_budget: int
+    """The budget that was asked for, in tokens."""
+
+
+class SessionNotFoundData(ErrorData, frozen=True, kw_only=True):
+    """Data of SessionNotFound."""
+
+    session_id: str | None = None
+    """The session that was asked for."""
+
+
+class HostCapabilityMissingData(ErrorData, frozen=True, kw_only=True):
+    """Data of HostCapabilityMissing."""
+
+    capability: str
+    """What the host would have to declare in `hostCapabilities`."""
+
+
+class EngineFailedData(ErrorData, frozen=True, kw_only=True):
+    """Data of EngineFailed."""
+
+    engine_id: str
+    """The engine that failed."""
+    method: str
+    """The method that it was asked for."""
+    message: str
+    """What it said, without traceback and local paths."""
+
+
+class BusyData(ErrorData, frozen=True, kw_only=True):
+    """Data of Busy."""
+
+    limit: int | None = None
+    """The bound that was reached, in bytes."""
+
+
+class ErrorEntry(NamedTuple):
+    """One line of the error table."""
+
+    code: int
+    name: str
+    when: str
+    data: type[ErrorData]
+    retryable: bool
+    """What `data.retryable` is unless the server knows better."""
+    hint: str
+    """What `data.hint` is unless the server knows better."""
+
+
+ERRORS = (
+    ErrorEntry(
+        PARSE_ERROR,
+        "ParseError",
+        "The body is no JSON text in UTF-8, is empty, or has another charset.",
+        FrameErrorData,
+        False,
+        "Send one JSON-RPC 2.0 message as JSON text in UTF-8.",
+    ),
+    ErrorEntry(
+        INVALID_REQUEST,
+        "InvalidRequest",
+        "The message is no single JSON-RPC request, its length is unusable, its id is taken, "
+        "or it comes at the wrong time.",
+        FrameErrorData,
+        False,
+        "Send one request at a time as an object with jsonrpc, id, method and params.",
+    ),
+    ErrorEntry(
+        METHOD_NOT_FOUND,
+        "MethodNotFound",
+        "The server has no request of this name.",
+        ErrorData,
+        False,
+        "Use one of the methods that the initialize answer lists.",
+    ),
+    ErrorEntry(
+        INVALID_PARAMS,
+        "InvalidParams",
+        "The params are no object, or a member is missing, of the wrong type, or not acceptable.",
+        InvalidParamsData,
+        False,
+        "Correct the member that data.path names.",
+    ),
+    ErrorEntry(
+        INTERNAL_ERROR,
+        "InternalError",
+        "The server has a defect.",
+        ErrorData,
+        False,
+        "Report it, with the log of the server.",
+    ),
+    ErrorEntry(
+        SERVER_NOT_INITIALIZED,
+        "ServerNotInitialized",
+        "A request came before initialize has succeeded.",
+        ErrorData,
+        False,
+        "Send initialize first.",
+    ),
+    ErrorEntry(
+        REQUEST_CANCELLED,
+        "RequestCancelled",
+        "The request was cancelled and has had no effect.",
+        ErrorData,
+        True,
+        "Send it again if it is still wanted.",
+    ),
+    ErrorEntry(
+        ENGINE_UNAVAILABLE,
+        "EngineUnavailable",
+        "The selected engine cannot be found, is configured wrongly, or needs a capability of the host.",
+        EngineUnavailableData,
+        False,
+        "Select another engine, or correct what the message names.",
+    ),
+    ErrorEntry(
+        CONTEXT_OVERFLOW,
+        "ContextOverflow",
+        "Not even the smallest valid context fits the token budget.",
+        ContextOverflowData,
+        False,
+        "Ask again with at least data.required tokens.",
+    ),
+    ErrorEntry(
+        SESSION_NOT_FOUND,
+        "SessionNotFound",
+        "The session does not exist in this namespace, or belongs to another agent.",
+        SessionNotFoundData,
+        False,
+        "Send the messages along, or bootstrap the session first.",
+    ),
+    ErrorEntry(
+        HOST_CAPABILITY_MISSING,
+        "HostCapabilityMissing",
+        "The request needs something of the host that the host does not declare.",
+        HostCapabilityMissingData,
+        False,
+        "Declare data.capability at initialize, or use an engine that does without.",
+    ),
+    ErrorEntry(
+        ENGINE_FAILED,
+        "EngineFailed",
+        "The engine raised an error or took too long.",
+        EngineFailedData,
+        False,
+        "See the log of the server; engine/doctor tells more about the engine.",
+    ),
+    ErrorEntry(
+        STORE_UNAVAILABLE,
+        "StoreUnavailable",
+        "The store cannot be opened, read or written.",
+        ErrorData,
+        False,
+        "Run engine/doctor; nothing in the store was removed.",
+    ),
+    ErrorEntry(
+        BUSY,
+        "Busy",
+        "More requests wait than the server is willing to hold.",
+        BusyData,
+        True,
+        "Wait for answers that are due, then send the request again.",
+    ),
+)
+"""Every error of the protocol."""

@@ -1,0 +1,227 @@
+"""The table of all methods; it names their types without importing them."""
+
+from importlib import import_module
+from typing import Literal, NamedTuple
+
+from sidecar.protocol.base import Wire
+
+Direction = Literal["hostToServer", "serverToHost", "both"]
+Kind = Literal["request", "notification"]
+
+COMMON_ERRORS = (
+    "InvalidRequest",
+    "InvalidParams",
+    "ServerNotInitialized",
+    "RequestCancelled",
+    "Busy",
+    "InternalError",
+)
+"""Errors with which any request of the host may be answered."""
+
+_ANY = ("SessionNotFound", "EngineFailed", "StoreUnavailable")
+_STORED = ("SessionNotFound", "StoreUnavailable")
+_NO_RESULT = frozenset(("shutdown", "window/workDoneProgress/create"))
+
+
+def type_stem(method: str) -> str:
+    """The name that the types of a method begin with: its last part, then the others, capitalised.
+
+    `context/ingestBatch` gives `IngestBatchContext`, `$/progress` gives `Progress`.
+    """
+    *area, verb = method.removeprefix("$/").split("/")
+    return "".join(part[0].upper() + part[1:] for part in (verb, *area))
+
+
+class Method(NamedTuple):
+    """One line of the method table."""
+
+    name: str
+    module: str
+    """Module of `sidecar.protocol` that has the types."""
+    summary: str
+    """What it does, in one sentence."""
+    direction: Direction = "hostToServer"
+    kind: Kind = "request"
+    errors: tuple[str, ...] = ()
+    """Names of errors beside `COMMON_ERRORS`."""
+    capability: str | None = None
+    """What the receiver must have declared."""
+    since: str = "1.0"
+    """The protocol version that brought it."""
+
+    @property
+    def params(self) -> str:
+        """Name of the type of the params."""
+        return f"{type_stem(self.name)}Params"
+
+    @property
+    def result(self) -> str | None:
+        """Name of the type of the result, `None` for a notification and for a result of `null`."""
+        if self.kind == "notification" or self.name in _NO_RESULT:
+            return None
+        return f"{type_stem(self.name)}Result"
+
+    def load(self, type_name: str) -> type[Wire]:
+        """The type of that name, from the module of this method."""
+        return getattr(import_module(f"sidecar.protocol.{self.module}"), type_name)
+
+
+METHODS = (
+    Method(
+        "initialize",
+        "initialize",
+        "Opens the connection: settles version, engine and dialect.",
+        errors=("EngineUnavailable", "StoreUnavailable"),
+    ),
+    Method("initialized", "initialize", "The host has taken note of the answer.", kind="notification"),
+    Method("shutdown", "lifecycle", "Ends the work; only exit may follow."),
+    Method("exit", "lifecycle", "Ends the process.", kind="notification"),
+    Method(
+        "$/cancelRequest",
+        "lifecycle",
+        "The sender of a request wants it no longer.",
+        direction="both",
+        kind="notification",
+    ),
+    Method(
+        "$/progress",
+        "lifecycle",
+        "Tells how far a request has come.",
+        direction="serverToHost",
+        kind="notification",
+        capability="workDoneToken in the params, or window.workDoneProgress",
+    ),
+    Method("$/setTrace", "lifecycle", "Sets how much the server traces.", kind="notification"),
+    Method(
+        "window/logMessage",
+        "lifecycle",
+        "A line for the log of the host.",
+        direction="serverToHost",
+        kind="notification",
+    ),
+    Method(
+        "window/workDoneProgress/create",
+        "lifecycle",
+        "Announces progress that no request of the host has asked for.",
+        direction="serverToHost",
+        capability="window.workDoneProgress",
+    ),
+    Method(
+        "window/workDoneProgress/cancel",
+        "lifecycle",
+        "The user wants work stopped that the server has announced.",
+        kind="notification",
+        capability="window.workDoneProgress",
+    ),
+    Method("context/bootstrap", "context", "Imports what is new in the host's transcript.", errors=_ANY),
+    Method("context/ingest", "context", "Stores one message.", errors=_ANY),
+    Method("context/ingestBatch", "context", "Stores several messages, all or none.", errors=_ANY),
+    Method(
+        "context/assemble",
+        "context",
+        "Answers with what the model is to see, within a token budget.",
+        errors=("ContextOverflow", *_ANY),
+    ),
+    Method(
+        "context/compact",
+        "context",
+        "Makes the context smaller.",
+        errors=("HostCapabilityMissing", *_ANY),
+    ),
+    Method("context/afterTurn", "context", "Tells that a turn has ended, and what it brought.", errors=_ANY),
+    Method("context/commitTurn", "context", "Stores a turn exactly once.", errors=_ANY),
+    Method("context/maintain", "context", "Lets the engine tidy up between turns.", errors=_ANY),
+    Method(
+        "context/preflight",
+        "context",
+        "Tells whether the context fits before the model is called.",
+        errors=_ANY,
+    ),
+    Method("context/explain", "context", "Tells what the model saw, and why.", errors=_STORED),
+    Method(
+        "context/dispose",
+        "context",
+        "Flushes and releases the engine.",
+        errors=("EngineFailed", "StoreUnavailable"),
+    ),
+    Method("subagent/prepareSpawn", "subagent", "Prepares the context of a child session.", errors=_ANY),
+    Method("subagent/rollbackSpawn", "subagent", "Takes a preparation back.", errors=_ANY[1:]),
+    Method("subagent/ended", "subagent", "Tells that a child session has ended.", errors=_ANY[1:]),
+    Method("tools/list", "tools", "Describes the tools that the engine offers to the model.", errors=_STORED),
+    Method("tools/call", "tools", "Runs one of these tools.", errors=_ANY),
+    Method(
+        "memory/register",
+        "memory",
+        "Offers the host as a memory source.",
+        errors=("HostCapabilityMissing",),
+        capability="memory/getContext",
+    ),
+    Method("memory/unregister", "memory", "Withdraws a memory source."),
+    Method("memory/compile", "memory", "Asks all memory sources and makes one text of it.", errors=_STORED),
+    Method("engine/list", "engine", "Lists the engines that the server knows."),
+    Method("engine/doctor", "engine", "Looks for what is wrong and tells what to do."),
+    Method(
+        "session/configure",
+        "session",
+        "Selects engine and settings for a session or an agent.",
+        errors=("EngineUnavailable", *_STORED),
+    ),
+    Method("session/pin", "session", "Keeps a message or a text through every compaction.", errors=_STORED),
+    Method("session/unpin", "session", "Takes a pin off.", errors=_STORED),
+    Method("session/pins", "session", "Lists the pins.", errors=_STORED),
+    Method("session/truncate", "session", "Removes what came after a message.", errors=_STORED),
+    Method("session/fork", "session", "Copies a session under a new id.", errors=_STORED),
+    Method("session/summaries", "session", "Lists the summaries that are in force.", errors=_STORED),
+    Method(
+        "session/list", "session", "Lists the sessions of the namespace, page by page.", errors=_STORED[1:]
+    ),
+    Method("session/get", "session", "Answers with the short facts of one session.", errors=_STORED),
+    Method("session/export", "session", "Answers with the stored messages, page by page.", errors=_STORED),
+    Method("session/delete", "session", "Erases a session.", errors=_STORED),
+    Method(
+        "runtime/complete",
+        "runtime",
+        "Asks the host for a completion of a model.",
+        direction="serverToHost",
+        capability="runtime/complete",
+    ),
+    Method(
+        "runtime/compact",
+        "runtime",
+        "Asks the host to compact on its own.",
+        direction="serverToHost",
+        capability="runtime/compact",
+    ),
+    Method(
+        "runtime/rewriteTranscript",
+        "runtime",
+        "Asks the host to replace messages of its transcript.",
+        direction="serverToHost",
+        capability="runtime/rewriteTranscript",
+    ),
+    Method(
+        "memory/getContext",
+        "memory",
+        "Asks a memory source of the host for what it has to say.",
+        direction="serverToHost",
+        capability="memory/getContext",
+    ),
+    Method(
+        "memory/contextInjected",
+        "memory",
+        "Tells what a memory compilation has produced.",
+        direction="serverToHost",
+        kind="notification",
+    ),
+    Method(
+        "session/changed", "session", "A session has changed.", direction="serverToHost", kind="notification"
+    ),
+    Method(
+        "tools/listChanged",
+        "tools",
+        "The list of tools has changed.",
+        direction="serverToHost",
+        kind="notification",
+    ),
+)
+"""Every method of the protocol, in the order of the specification."""
