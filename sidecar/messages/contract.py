@@ -38,6 +38,8 @@ class ToolCall(NamedTuple):
     name: str
     arguments: str
     """The arguments as JSON text, as the message carries them."""
+    wire_type: str = ""
+    """The type of the call where the dialect has several, such as `custom_tool_call`."""
 
 
 class ToolResult(NamedTuple):
@@ -71,7 +73,10 @@ class Reading(Struct, frozen=True, kw_only=True):
     wire_role: str
     """The `role`, or the `type` where there is no role, as spelled in the message."""
     text: str = ""
-    """What a reader sees, fences of synthetic text included; parts are joined by line breaks."""
+    """What a reader sees, fences of synthetic text included; parts are joined by line breaks.
+
+    The texts of tool results are in `results` and not repeated here.
+    """
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
     media: tuple[Media, ...] = ()
@@ -113,7 +118,7 @@ class IdentityKeys(NamedTuple):
     """Rule 5: role and folded text (call names and arguments, results, media included)."""
 
 
-class Problem(NamedTuple):
+class Problem(Struct, frozen=True):
     """One way in which a message list breaks the rules of its provider."""
 
     index: int
@@ -122,13 +127,13 @@ class Problem(NamedTuple):
     detail: str
 
 
-class Send(NamedTuple):
+class Send(Struct, frozen=True):
     """Send the message at `index` of the list that was given."""
 
     index: int
 
 
-class Missing(NamedTuple):
+class Missing(Struct, frozen=True):
     """Send a synthetic result for this call: it was interrupted, and none was recorded."""
 
     call: ToolCall
@@ -136,7 +141,7 @@ class Missing(NamedTuple):
     """The message that holds the call."""
 
 
-class Leave(NamedTuple):
+class Leave(Struct, frozen=True):
     """Leave the message at `index` out."""
 
     index: int
@@ -181,13 +186,14 @@ class Dialect(Protocol):
         """The message with the text of the results for the given call ids replaced; the rest as it was."""
         ...
 
-    def arrange(self, readings: Sequence[Reading]) -> list[Placement]:
+    def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
         """The order in which to send a chosen list so that the provider accepts it.
 
         Every message is named once, by `Send` or `Leave`. Calls that are open at the very end stay open;
         an interrupted call before it gets a `Missing` for each result that was never recorded; a result
         whose call is not in the list is left out; a displaced result moves up to its call. Arranging an
-        arranged list changes nothing.
+        arranged list changes nothing. With `cut` the beginning of the history is not in the list, which
+        then must not start in the middle of a turn, whatever the provider.
         """
         ...
 

@@ -1,0 +1,27 @@
+"""The message dialects by name; only the one asked for is imported."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from sidecar.messages.contract import Dialect
+
+DIALECTS: tuple[str, ...] = ("openai", "openai-responses", "anthropic", "openclaw")
+"""The names that `messageFormat` may have."""
+
+_loaded: dict[str, Dialect] = {}
+
+
+def dialect(name: str) -> Dialect:
+    """The dialect of that name.
+
+    Raises:
+        KeyError: there is no dialect of that name.
+    """
+    found = _loaded.get(name)
+    if found is None:
+        if name not in DIALECTS:
+            raise KeyError(name)
+        module = import_module(f"{__name__}.{name.replace('-', '_')}")
+        found = _loaded[name] = module.DIALECT
+    return found

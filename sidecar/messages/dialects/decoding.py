@@ -1,0 +1,171 @@
+"""Decodes a raw message into a typed Struct that passes over members of an unexpected type."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Generic, TypeVar, cast
+
+import msgspec
+from msgspec import Raw, Struct, ValidationError
+
+from sidecar.messages.contract import MessageError
+
+Shape = TypeVar("Shape", bound=Struct)
+
+_JSON_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_NAMING = (b'"role"', b'"type"')
+
+
+class MessageDecoder(Generic[Shape]):
+    """Reads raw messages into `shape`; only what is no object at all is an error."""
+
+    __slots__ = ("_decode", "_shape")
+
+    def __init__(self, shape: type[Shape]) -> None:
+        self._shape = shape
+        self._decode = msgspec.json.Decoder(shape).decode
+
+    def __call__(self, raw: bytes) -> Shape:
+        """The members of `raw` that `shape` names.
+
+        Raises:
+            MessageError: `raw` is not a JSON object.
+        """
+        try:
+            return self._decode(raw)
+        except ValidationError:
+            return self._tolerant(raw)
+        except RecursionError:
+            return self._shallow(raw)
+        except msgspec.DecodeError:
+            return self._masked(raw)
+
+    def _masked(self, raw: bytes) -> Shape:
+        """Hosts cut strings in the middle of a surrogate pair; such an escape is read as U+FFFD."""
+        from sidecar.surrogates import mask
+
+        masked = mask(raw)
+        try:
+            return self._decode(masked)
+        except ValidationError:
+            return self._tolerant(masked)
+        except RecursionError:
+            return self._shallow(masked)
+        except msgspec.DecodeError:
+            raise MessageError("a message must be valid JSON") from None
+
+    def _tolerant(self, raw: bytes) -> Shape:
+        if raw.lstrip()[:1] != b"{":
+            raise MessageError("a message must be a JSON object")
+        found = tolerant(raw, self._shape)
+        return self._shape() if found is None else cast("Shape", found)
+
+    def _shallow(self, raw: bytes) -> Shape:
+        """A message nested too deep to decode still has its role."""
+        if raw.lstrip()[:1] != b"{":
+            raise MessageError("a message must be a JSON object")
+        found = self._shape()
+        for name, value in _outer_strings(raw):
+            setattr(found, name, value)
+        return found
+
+
+def tolerant(raw: bytes, wanted: object) -> object | None:
+    """`raw` decoded as `wanted`, without the members and items that do not fit; `None` where nothing does."""
+    try:
+        return msgspec.json.decode(raw, type=wanted)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    opening = raw.lstrip()[:1]
+    if opening == b"{":
+        return _tolerant_object(raw, wanted)
+    if opening == b"[":
+        return _tolerant_list(raw, wanted)
+    return None
+
+
+def _tolerant_object(raw: bytes, wanted: object) -> Struct | None:
+    shape = _member(wanted, Struct)
+    if shape is None:
+        return None
+    from msgspec.structs import fields
+
+    try:
+        members = msgspec.json.decode(raw, type=dict[str, Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    known: dict[str, object] = {}
+    for field in fields(shape):
+        value = members.get(field.encode_name)
+        if value is None:
+            continue
+        found = value if field.type is Raw else tolerant(bytes(value), field.type)
+        if found is not None:
+            known[field.name] = found
+    return shape(**known)
+
+
+def _tolerant_list(raw: bytes, wanted: object) -> list[object] | None:
+    item = _item_type(wanted)
+    if item is None:
+        return None
+    try:
+        values = msgspec.json.decode(raw, type=list[Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    found = (tolerant(bytes(value), item) for value in values)
+    return [value for value in found if value is not None]
+
+
+def _alternatives(wanted: object) -> tuple[object, ...]:
+    """The members of a union, or the type itself."""
+    from types import UnionType
+    from typing import Union, get_args, get_origin
+
+    return get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
+
+
+def _member(wanted: object, base: type[Struct]) -> type[Struct] | None:
+    for kind in _alternatives(wanted):
+        if isinstance(kind, type) and issubclass(kind, base):
+            return kind
+    return None
+
+
+def _item_type(wanted: object) -> object | None:
+    from typing import get_args, get_origin
+
+    for kind in _alternatives(wanted):
+        if get_origin(kind) is list:
+            return get_args(kind)[0]
+    return None
+
+
+def _outer_strings(raw: bytes) -> list[tuple[str, str]]:
+    """The string members `role` and `type` of the outermost object."""
+    found: list[tuple[str, str]] = []
+    depth = 0
+    for token, following in pairwise(_JSON_TOKEN.finditer(raw)):
+        text = token[0]
+        if text in (b"{", b"["):
+            depth += 1
+        elif text in (b"}", b"]"):
+            depth -= 1
+        elif (
+            depth == 1 and text in _NAMING and following[0][:1] == b'"' and _is_member(raw, token, following)
+        ):
+            found.append((text[1:-1].decode(), following[0][1:-1].decode("utf-8", "replace")))
+    return found
+
+
+def _is_member(raw: bytes, name: re.Match[bytes], value: re.Match[bytes]) -> bool:
+    return raw[name.end() : value.start()].strip() == b":"
+
+
+def json_text(value: Raw | bytes | None) -> str:
+    """The JSON text of a value; of a JSON string, the string itself; nothing for null or an absent value."""
+    raw = b"" if value is None else bytes(value)
+    if raw[:1] == b'"':
+        return msgspec.json.decode(raw, type=str)
+    return "" if raw == b"null" else raw.decode("utf-8", "replace")

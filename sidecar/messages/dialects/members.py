@@ -1,0 +1,73 @@
+"""Members that several dialects spell alike: token usage, inline payloads."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from sidecar.messages.contract import Media, Usage
+
+
+_LAST_MOMENT = 8_640_000_000_000_000
+
+
+class UsageMembers(Struct):
+    """Token numbers under the names that OpenAI, Anthropic and pi give them."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    input: int | None = None
+    output: int | None = None
+    cacheRead: int | None = None
+    cacheWrite: int | None = None
+
+    def total(self) -> Usage | None:
+        """The tokens of the prompt, cached ones included, and of the answer; `None` where none are named."""
+        asked = _first(self.prompt_tokens, self.input_tokens, self.input)
+        answered = _first(self.completion_tokens, self.output_tokens, self.output)
+        if asked is None and answered is None:
+            return None
+        cached = (self.cache_read_input_tokens or 0) + (self.cache_creation_input_tokens or 0)
+        cached += (self.cacheRead or 0) + (self.cacheWrite or 0)
+        return Usage((asked or 0) + cached, answered or 0)
+
+
+def inline_media(kind: Literal["image", "audio", "video", "file"], base64: str | None) -> Media:
+    """A media part whose payload is base64 text, or a `data:` URL, or no payload but a reference."""
+    if not base64:
+        return Media(kind, 0)
+    if base64.startswith("data:"):
+        return Media(kind, payload_size(base64.partition(",")[2]))
+    return Media(kind, payload_size(base64))
+
+
+def linked_media(kind: Literal["image", "audio", "video", "file"], url: str | None) -> Media:
+    """A media part given by URL; only a `data:` URL has a size."""
+    return inline_media(kind, url) if url and url.startswith("data:") else Media(kind, 0)
+
+
+def media_kind(mime_type: str | None) -> Literal["image", "audio", "video", "file"]:
+    """The kind of medium that a MIME type names."""
+    major = (mime_type or "").partition("/")[0]
+    if major == "image" or major == "audio" or major == "video":
+        return major
+    return "file"
+
+
+def milliseconds(stamp: int | float | None) -> int | None:
+    """A time stamp in milliseconds, `None` where it is no time that a calendar has."""
+    return None if stamp is None or not 0 <= stamp <= _LAST_MOMENT else int(stamp)
+
+
+def payload_size(base64: str) -> int:
+    """The number of bytes that base64 text stands for."""
+    return len(base64) * 3 // 4 - base64[-2:].count("=")
+
+
+def _first(*numbers: int | None) -> int | None:
+    return next((number for number in numbers if number is not None), None)

@@ -1,0 +1,219 @@
+"""Messages of pi and OpenClaw: `user`, `assistant`, `toolResult` and the custom roles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from sidecar.messages.contract import (
+    Glance,
+    Media,
+    MessageError,
+    Placement,
+    Problem,
+    Reading,
+    Role,
+    ToolCall,
+    ToolResult,
+)
+from sidecar.messages.dialects.decoding import MessageDecoder, json_text
+from sidecar.messages.dialects.members import UsageMembers, inline_media, media_kind, milliseconds
+from sidecar.messages.dialects.splicing import with_members
+from sidecar.messages.fence import OPENING_BYTES
+from sidecar.messages.marking import message_mark
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "toolResult": "tool",
+}
+_MAKER = "context-sidecar"
+
+
+class _Head(Struct):
+    role: str | None = None
+    type: str | None = None
+    timestamp: int | float | None = None
+    idempotencyKey: str | None = None
+    responseId: str | None = None
+
+
+class _Block(Struct):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    data: str | None = None
+    mimeType: str | None = None
+    id: str | None = None
+    name: str | None = None
+    arguments: Raw = Raw(b"")
+
+
+class _Message(Struct):
+    role: str | None = None
+    type: str | None = None
+    content: str | list[_Block | str] | None = None
+    timestamp: int | float | None = None
+    idempotencyKey: str | None = None
+    responseId: str | None = None
+    toolCallId: str | None = None
+    toolName: str | None = None
+    isError: bool | None = None
+    usage: UsageMembers | None = None
+    model: str | None = None
+    summary: str | None = None
+    command: str | None = None
+    output: str | None = None
+
+
+_decode_head = MessageDecoder(_Head)
+_decode = MessageDecoder(_Message)
+
+
+class OpenClawDialect:
+    """The `openclaw` dialect."""
+
+    name = "openclaw"
+
+    def glance(self, raw: bytes) -> Glance:
+        """As `Dialect.glance`."""
+        head = _decode_head(raw)
+        wire_role = head.role or head.type
+        if wire_role is None:
+            raise MessageError("a message must have a `role`")
+        role = _ROLES.get(wire_role, "other")
+        opens_turn = role == "user"
+        if opens_turn and OPENING_BYTES in raw:
+            opens_turn = self.read(raw).opens_turn
+        inner_id = head.idempotencyKey or head.responseId or None
+        return Glance(role, opens_turn, inner_id, milliseconds(head.timestamp))
+
+    def read(self, raw: bytes) -> Reading:
+        """As `Dialect.read`."""
+        message = _decode(raw)
+        wire_role = message.role or message.type
+        if wire_role is None:
+            raise MessageError("a message must have a `role`")
+        role = _ROLES.get(wire_role, "other")
+        parts = _Parts(message)
+        text = parts.text
+        calls = tuple(parts.calls)
+        media = tuple(parts.media)
+        results: tuple[ToolResult, ...] = ()
+        if role == "tool":
+            name = message.toolName or ""
+            results = (ToolResult(message.toolCallId or "", name, text, message.isError is True),)
+            text = ""
+        return Reading(
+            role=role,
+            wire_role=wire_role,
+            text=text,
+            calls=calls,
+            results=results,
+            media=media,
+            reasoning="\n".join(parts.thinking),
+            carries_reasoning=parts.thinks,
+            usage=None if message.usage is None else message.usage.total(),
+            model=message.model,
+            timestamp_ms=milliseconds(message.timestamp),
+            inner_id=message.idempotencyKey or message.responseId or None,
+            mark=message_mark(text, calls, results, media) if OPENING_BYTES in raw else None,
+        )
+
+    def write_text(self, role: Literal["user", "assistant"], text: str, timestamp_ms: int) -> bytes:
+        """As `Dialect.write_text`; an assistant message has all members that pi reads without asking."""
+        if role == "user":
+            return msgspec.json.encode({"role": "user", "content": text, "timestamp": timestamp_ms})
+        numbers = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+        return msgspec.json.encode(
+            {
+                "role": "assistant",
+                "content": [{"type": "text", "text": text}],
+                "api": _MAKER,
+                "provider": _MAKER,
+                "model": _MAKER,
+                "usage": {**numbers, "totalTokens": 0, "cost": {**numbers, "total": 0}},
+                "stopReason": "stop",
+                "timestamp": timestamp_ms,
+            }
+        )
+
+    def write_result(self, call: ToolCall, text: str, timestamp_ms: int) -> bytes:
+        """As `Dialect.write_result`."""
+        return msgspec.json.encode(
+            {
+                "role": "toolResult",
+                "toolCallId": call.id,
+                "toolName": call.name,
+                "content": [{"type": "text", "text": text}],
+                "isError": False,
+                "timestamp": timestamp_ms,
+            }
+        )
+
+    def replace_results(self, raw: bytes, texts: dict[str, str]) -> bytes:
+        """As `Dialect.replace_results`."""
+        message = _decode(raw)
+        text = texts.get(message.toolCallId or "")
+        if text is None or message.role != "toolResult":
+            return raw
+        content = text if isinstance(message.content, str) else [{"type": "text", "text": text}]
+        return with_members(raw, {"content": msgspec.json.encode(content)})
+
+    def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
+        """As `Dialect.arrange`."""
+        from sidecar.messages.arrange import OPENCLAW, arrange
+
+        return arrange(readings, OPENCLAW, cut=cut)
+
+    def check(self, readings: Sequence[Reading]) -> list[Problem]:
+        """As `Dialect.check`."""
+        from sidecar.messages.check import check_openclaw
+
+        return check_openclaw(readings)
+
+
+class _Parts:
+    """What the content of one message consists of."""
+
+    __slots__ = ("calls", "media", "text", "thinking", "thinks")
+
+    def __init__(self, message: _Message) -> None:
+        self.calls: list[ToolCall] = []
+        self.media: list[Media] = []
+        self.thinking: list[str] = []
+        self.thinks = False
+        content = message.content
+        if content is None:
+            said = (message.summary, message.command, message.output)
+            self.text = "\n".join(text for text in said if text)
+        elif isinstance(content, str):
+            self.text = content
+        else:
+            self.text = "\n".join([text for block in content if (text := self._take(block)) is not None])
+
+    def _take(self, block: _Block | str) -> str | None:
+        """The visible text of one block; everything else goes to its own list."""
+        if isinstance(block, str):
+            return block
+        if block.type == "text":
+            return block.text
+        if block.type == "toolCall":
+            self.calls.append(ToolCall(block.id or "", block.name or "", json_text(block.arguments)))
+        elif block.type == "thinking":
+            self.thinks = True
+            if block.thinking:
+                self.thinking.append(block.thinking)
+        elif block.data is not None or block.type == "image":
+            kind = "image" if block.type == "image" else media_kind(block.mimeType)
+            self.media.append(inline_media(kind, block.data))
+        else:
+            return block.text
+        return None
+
+
+DIALECT = OpenClawDialect()
