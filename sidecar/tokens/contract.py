@@ -9,7 +9,7 @@ class TokenCounter(Protocol):
     """Counts the tokens of plain text. Implementations are safe to call from any thread."""
 
     name: str
-    """Identifies the counts, for example `o200k_base` or `estimate-1`; another name makes stored counts stale."""
+    """Identifies the counts, for example `o200k_base` or `estimate-1`; a new name outdates stored counts."""
     exact: bool
     """False for an estimate."""
 
