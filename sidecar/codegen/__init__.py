@@ -1,0 +1,1 @@
+"""Generates schema, tables and client types from `sidecar.protocol`; imports nothing by itself."""

@@ -1,6 +1,6 @@
 """Building blocks that the types of several method areas share."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Raw, Struct
 
@@ -53,6 +53,25 @@ InjectionPoint = Literal["session-start", "per-message"]
 
 class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """Base of every type on the wire: camelCase members, `null` and absent alike, unknown ones ignored."""
+
+    exactly_one: ClassVar[tuple[str, ...]] = ()
+    """Fields of which exactly one must be there; types that are decoded check it with `require_choice`."""
+    at_least_one: ClassVar[tuple[str, ...]] = ()
+    """Fields of which one or more must be there, checked likewise."""
+
+    def require_choice(self) -> None:
+        """Hold the value to `exactly_one` and `at_least_one`.
+
+        Raises:
+            ValueError: too few or too many of the fields are there.
+        """
+        kind = type(self)
+        for names, most in ((kind.exactly_one, 1), (kind.at_least_one, len(kind.at_least_one))):
+            given = sum(getattr(self, name) is not None for name in names)
+            if names and not 1 <= given <= most:
+                wire = [kind.__struct_encode_fields__[kind.__struct_fields__.index(name)] for name in names]
+                amount = "Exactly" if most == 1 else "At least"
+                raise ValueError(f"{amount} one of {' and '.join(f'`{name}`' for name in wire)} is needed")
 
 
 class SessionParams(Wire, frozen=True, kw_only=True):

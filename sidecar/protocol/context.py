@@ -1,6 +1,6 @@
 """Types of the `context/*` methods."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from sidecar.protocol.base import (
     ABSENT,
@@ -160,6 +160,8 @@ class ContextProjection(Wire, frozen=True, kw_only=True):
 class AssembleContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/assemble`; has either `messages` or `edits`."""
 
+    exactly_one: ClassVar[tuple[str, ...]] = ("messages", "edits")
+
     messages: list[RawMessage] | None = None
     """What the model is to see, in this order."""
     edits: list[MessageEdit] | None = None
@@ -315,10 +317,10 @@ class PreflightContextResult(Wire, frozen=True, kw_only=True):
 
 
 class ExplainContextParams(SessionParams, frozen=True, kw_only=True):
-    """Params of `context/explain`; exactly one of `resultId` and `turnId`."""
+    """Params of `context/explain`; without `resultId` and `turnId`, the newest answer."""
 
     result_id: Id | None = None
-    """Id of an assemble result."""
+    """Id of an assemble result; wins over `turnId`."""
     turn_id: Id | None = None
     """The newest assemble result of this turn."""
 

@@ -1,6 +1,6 @@
 """Types of the `session/*` methods."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -25,6 +25,8 @@ PageSize = Annotated[int, Meta(ge=1, le=1000)]
 class ConfigureSessionParams(Wire, frozen=True, kw_only=True):
     """Params of `session/configure`; at least one of `sessionId` and `agentId` says for whom."""
 
+    at_least_one: ClassVar[tuple[str, ...]] = ("session_id", "agent_id")
+
     session_id: SessionId | None = None
     """The session to configure."""
     agent_id: Name | None = None
@@ -33,6 +35,9 @@ class ConfigureSessionParams(Wire, frozen=True, kw_only=True):
     """Engine to use from the next call on; absent keeps the present one."""
     config: JsonObject = ABSENT
     """Settings of the engine; they replace what was set before, absent keeps it."""
+
+    def __post_init__(self) -> None:
+        self.require_choice()
 
 
 class ConfigureSessionResult(Wire, frozen=True, kw_only=True):
@@ -47,12 +52,17 @@ class ConfigureSessionResult(Wire, frozen=True, kw_only=True):
 class PinSessionParams(SessionParams, frozen=True, kw_only=True):
     """Params of `session/pin`; exactly one of `messageId` and `text`."""
 
+    exactly_one: ClassVar[tuple[str, ...]] = ("message_id", "text")
+
     message_id: Id | None = None
     """A stored message that must survive compaction."""
     text: str | None = None
     """A text that must stay in the context."""
     note: str | None = None
     """Why, for people."""
+
+    def __post_init__(self) -> None:
+        self.require_choice()
 
 
 class PinSessionResult(Wire, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""One module for each generated file: each turns a `ProtocolModel` into text."""

@@ -1,0 +1,77 @@
+"""The pieces that all generated Markdown pages are made of."""
+
+from collections.abc import Sequence
+
+from sidecar.codegen.model import (
+    Boolean,
+    Choice,
+    Listing,
+    NamedType,
+    Null,
+    Number,
+    OneOf,
+    Opaque,
+    Ref,
+    Shape,
+    Text,
+)
+
+NOTICE = "<!-- Generated from sidecar/protocol by `make schema`; do not edit. -->"
+
+
+def page(title: str, blocks: Sequence[str]) -> str:
+    """A whole page: notice, title, and blocks with an empty line between."""
+    return "\n\n".join([NOTICE, f"# {title}", *blocks]) + "\n"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; a vertical bar inside a cell is escaped."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def member_table(named: NamedType) -> str:
+    """The members of a type, or a sentence where it has none."""
+    if not named.members:
+        return "No members."
+    rows = [
+        (f"`{member.name}`", shape_words(member.shape), "yes" if member.required else "no", member.doc)
+        for member in named.members
+    ]
+    return table(("member", "type", "required", "meaning"), rows)
+
+
+def shape_words(shape: Shape) -> str:
+    """A shape in a few words, with links to named types on the methods page."""
+    match shape:
+        case Ref():
+            return f"[{shape.name}](methods.md#{shape.name.lower()})"
+        case Listing():
+            return f"array of {shape_words(shape.item)}"
+        case OneOf():
+            return " or ".join(shape_words(option) for option in shape.options)
+        case Choice():
+            return " or ".join(f"`{value}`" for value in shape.values)
+        case Opaque():
+            if shape.any_of_required:
+                return "message"
+            return "object" if shape.is_object else "any JSON"
+        case _:
+            return _scalar_words(shape)
+
+
+def _scalar_words(shape: Text | Number | Boolean | Null) -> str:
+    match shape:
+        case Text():
+            if shape.format == "date-time":
+                return "RFC 3339 string"
+            if shape.max_length:
+                return f"string of {shape.min_length or 0} to {shape.max_length}"
+            return "non-empty string" if shape.min_length else "string"
+        case Number():
+            low = "" if shape.minimum is None else f" >= {shape.minimum}"
+            return ("integer" if shape.integer else "number") + low
+        case Boolean():
+            return "boolean"
+        case Null():
+            return "null"

@@ -1,0 +1,29 @@
+"""The list of generated files: where each one goes, and who writes it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sidecar.codegen.emitters.capabilities import emit_capabilities
+from sidecar.codegen.emitters.errors import emit_errors
+from sidecar.codegen.emitters.methods import emit_methods
+from sidecar.codegen.emitters.protocol import emit_protocol
+from sidecar.codegen.emitters.schema import emit_schema
+from sidecar.codegen.model import ProtocolModel
+
+
+class Target(NamedTuple):
+    """One generated file."""
+
+    path: str
+    """Below the root of the repository."""
+    emit: Callable[[ProtocolModel], str]
+
+
+TARGETS = (
+    Target("spec/schema.json", emit_schema),
+    Target("spec/protocol.json", emit_protocol),
+    Target("spec/methods.md", emit_methods),
+    Target("spec/errors.md", emit_errors),
+    Target("spec/capabilities.md", emit_capabilities),
+)
+"""Every generated file; an emitter for another language is one more line."""
