@@ -12,6 +12,7 @@ from msgspec import Raw, Struct, ValidationError
 from sidecar.messages.contract import MessageError
 
 Shape = TypeVar("Shape", bound=Struct)
+Wanted = TypeVar("Wanted")
 
 _JSON_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _NAMING = (b'"role"', b'"type"')
@@ -58,8 +59,7 @@ class MessageDecoder(Generic[Shape]):
     def _tolerant(self, raw: bytes) -> Shape:
         if raw.lstrip()[:1] != b"{":
             raise MessageError("a message must be a JSON object")
-        found = tolerant(raw, self._shape)
-        return self._shape() if found is None else cast("Shape", found)
+        return tolerant(raw, self._shape) or self._shape()
 
     def _shallow(self, raw: bytes) -> Shape:
         """A message nested too deep to decode still has its role."""
@@ -71,8 +71,12 @@ class MessageDecoder(Generic[Shape]):
         return found
 
 
-def tolerant(raw: bytes, wanted: object) -> object | None:
+def tolerant(raw: bytes, wanted: type[Wanted]) -> Wanted | None:
     """`raw` decoded as `wanted`, without the members and items that do not fit; `None` where nothing does."""
+    return cast("Wanted | None", _tolerant(raw, wanted))
+
+
+def _tolerant(raw: bytes, wanted: object) -> object | None:
     try:
         return msgspec.json.decode(raw, type=wanted)
     except (msgspec.DecodeError, RecursionError):
@@ -100,7 +104,7 @@ def _tolerant_object(raw: bytes, wanted: object) -> Struct | None:
         value = members.get(field.encode_name)
         if value is None:
             continue
-        found = value if field.type is Raw else tolerant(bytes(value), field.type)
+        found = value if field.type is Raw else _tolerant(bytes(value), field.type)
         if found is not None:
             known[field.name] = found
     return shape(**known)
@@ -114,7 +118,7 @@ def _tolerant_list(raw: bytes, wanted: object) -> list[object] | None:
         values = msgspec.json.decode(raw, type=list[Raw])
     except (msgspec.DecodeError, RecursionError):
         return None
-    found = (tolerant(bytes(value), item) for value in values)
+    found = (_tolerant(bytes(value), item) for value in values)
     return [value for value in found if value is not None]
 
 

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from sidecar.messages.contract import Media, Usage
 
-
 _LAST_MOMENT = 8_640_000_000_000_000
 
 

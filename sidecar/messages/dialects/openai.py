@@ -121,7 +121,7 @@ class OpenAIDialect:
             raise MessageError("a message must have a `role`")
         role = _ROLES.get(wire_role, "other")
         text, media = _content(message)
-        calls = _calls(message)
+        calls = _calls(message) if role == "assistant" else ()
         results: tuple[ToolResult, ...] = ()
         if role == "tool":
             results = (

@@ -101,7 +101,7 @@ class OpenClawDialect:
         role = _ROLES.get(wire_role, "other")
         parts = _Parts(message)
         text = parts.text
-        calls = tuple(parts.calls)
+        calls = tuple(parts.calls) if role == "assistant" else ()
         media = tuple(parts.media)
         results: tuple[ToolResult, ...] = ()
         if role == "tool":
