@@ -1,0 +1,68 @@
+"""One request of the other side, from its start to its answer."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING
+
+from sidecar.rpc.envelope import JsonId
+from sidecar.rpc.errors import RpcError
+from sidecar.rpc.lanes import Lane, Place
+
+if TYPE_CHECKING:
+    from sidecar.rpc.dispatch import Dispatcher
+    from sidecar.rpc.peer import Peer
+    from sidecar.rpc.router import Route
+
+
+class Call:
+    """What a handler is given beside the params; all of it is used on the loop's thread."""
+
+    on_cancel: Callable[[], bool] | None = None
+    """Called when a running call is cancelled: true if the work was stopped without effect, false if its
+    result will come. Without it, a coroutine is cancelled as a task is, and anything else runs on."""
+    settled = False
+    """True once the call is answered."""
+    cancelled = False
+    """True once a running call was asked to stop."""
+    registered = False
+    """True while the call is in the table of those that are not answered."""
+    released = False
+    exclusive = False
+    lane: Lane | None = None
+    place: Place = Place.NONE
+    task: "asyncio.Task[None] | None" = None
+    unbegun: "Coroutine[object, object, object] | None" = None
+    """The handler's coroutine as long as it has not begun."""
+
+    def __init__(
+        self, id: JsonId, route: "Route[object]", params: object, size: int, dispatcher: "Dispatcher"
+    ) -> None:
+        self.id = id
+        self.route = route
+        self.params = params
+        self.size = size
+        """Bytes of the request's body."""
+        self._dispatcher = dispatcher
+
+    @property
+    def method(self) -> str:
+        """The request's method."""
+        return self.route.method
+
+    @property
+    def peer(self) -> "Peer":
+        """The connection on which the request came."""
+        return self._dispatcher.peer
+
+    def reply(self, result: object = None) -> None:
+        """Answer with a result; nothing happens where the call is answered already."""
+        self._dispatcher.settle(self, result)
+
+    def fail(self, error: RpcError) -> None:
+        """Answer with an error; nothing happens where the call is answered already."""
+        self._dispatcher.settle(self, error)
+
+    def release_lane(self) -> None:
+        """Give up the place in the lane: later calls of the lane may start before this one is answered."""
+        self.released = True
+        self._dispatcher.leave_lane(self)

@@ -1,0 +1,326 @@
+"""Decides for each incoming request when it runs, and sends its answer."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from types import CoroutineType
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from sidecar.rpc.call import Call
+from sidecar.rpc.envelope import Failure, JsonId, Result, encode
+from sidecar.rpc.errors import Busy, InternalError, InvalidRequest, MethodNotFound, RequestCancelled, RpcError
+from sidecar.rpc.lanes import Lanes, Place
+from sidecar.rpc.limits import PeerLimits
+from sidecar.rpc.parking import Parked, Parking
+from sidecar.rpc.router import PENDING, Order, Route
+
+if TYPE_CHECKING:
+    from sidecar.rpc.peer import Peer
+
+_log = logging.getLogger(__name__)
+
+Restore = Callable[[object], object]
+"""Takes the veil off what was decoded from a text with lone surrogates."""
+
+
+class Hold:
+    """What `admit` returns for a message that must wait until `resume`."""
+
+
+HOLD: Final = Hold()
+
+
+class _CancelParams(Struct):
+    id: JsonId
+
+
+_decode_cancel = msgspec.json.Decoder(_CancelParams).decode
+
+
+class Dispatcher:
+    """The requests of one connection that are parked, waiting or running."""
+
+    def __init__(self, routes: dict[str, Route[object]], limits: PeerLimits, peer: "Peer") -> None:
+        self.peer = peer
+        self.calls: dict[JsonId, Call] = {}
+        """Started or waiting in a lane, and not answered."""
+        self.parking = Parking()
+        self._routes = routes
+        self._limits = limits
+        self._lanes: Lanes[Call] = Lanes(self._run)
+        self._held_bytes = 0
+
+    def take_request(self, id: JsonId, method: str, params: Raw, size: int, restore: Restore | None) -> None:
+        """Start a request, park it, or refuse it."""
+        if id in self.calls or id in self.parking:
+            self.refuse(id, InvalidRequest("a request with this id is in flight", hint="use an id once"))
+            return
+        admit = self.peer.admit
+        if admit is not None:
+            verdict = admit(method, True)
+            if verdict is not None:
+                if isinstance(verdict, RpcError):
+                    self.refuse(id, verdict)
+                else:
+                    self._park(Parked(id, method, params, size, restore, admitted=False))
+                return
+        if self.parking or self._is_full(size):
+            route = self._routes.get(method)
+            if route is None or not route.urgent:
+                self._park(Parked(id, method, params, size, restore, admitted=True))
+                return
+        self._start(id, method, params, size, restore)
+
+    def take_notification(self, method: str, params: Raw, size: int, restore: Restore | None) -> None:
+        """Handle a notification, park it behind parked requests, or pass over it."""
+        if method == "$/cancelRequest":
+            self._take_cancel(params)
+            return
+        route = self._routes.get(method)
+        if route is None:
+            return
+        if route.notified is None:
+            _log.warning("ignored %s: it is a request, but came without an id", method)
+            return
+        admit = self.peer.admit
+        verdict = None if admit is None else admit(method, False)
+        if isinstance(verdict, RpcError):
+            return
+        if verdict is not None:
+            self._park(Parked(None, method, params, size, restore, admitted=False))
+        elif self.parking and not route.urgent:
+            self._park(Parked(None, method, params, size, restore, admitted=True))
+        else:
+            self._notify(route, params, restore)
+
+    def turn(self) -> None:
+        """Start what may start now: calls whose lane is free, then parked messages."""
+        self._lanes.pump()
+        while self._unpark():
+            self._lanes.pump()
+
+    def settle(self, call: Call, outcome: object) -> None:
+        """Answer a call, once, with a result or an `RpcError`."""
+        if call.settled:
+            return
+        call.settled = True
+        if call.registered:
+            call.registered = False
+            del self.calls[call.id]
+            self._held_bytes -= call.size
+            if call.lane is not None:
+                self._lanes.leave(call)
+        if isinstance(outcome, RpcError):
+            self.refuse(call.id, outcome)
+        else:
+            self._put_result(call, outcome)
+
+    def leave_lane(self, call: Call) -> None:
+        """Let later calls of the lane start before this one is answered."""
+        if call.lane is not None:
+            self._lanes.leave(call)
+            self.peer.turn_soon()
+
+    def refuse(self, id: JsonId | None, error: RpcError) -> None:
+        """Answer with an error."""
+        try:
+            body = encode(Failure(id, error.body()))
+        except Exception:
+            _log.exception("the data of an error cannot be encoded")
+            body = encode(Failure(id, RpcError(error.code, error.message).body()))
+        self.peer.put(body)
+
+    def cancel(self, id: JsonId, *, even_uncancellable: bool = False) -> None:
+        """Cancel a request; unknown ids and requests that cannot be cancelled are passed over."""
+        call = self.calls.get(id)
+        if call is None:
+            if self.parking.withdraw(id):
+                self.refuse(id, RequestCancelled())
+        elif call.place is Place.WAITING:
+            call.fail(RequestCancelled())
+        elif not call.cancelled and (call.route.cancellable or even_uncancellable):
+            call.cancelled = True
+            self._cancel_running(call)
+
+    def _park(self, parked: Parked) -> None:
+        limits, parking = self._limits, self.parking
+        if parking.bytes + Parking.cost(parked.size) > limits.max_parked_bytes:
+            if self.peer.unsent > limits.max_unsent_bytes:
+                # Refusals would only add to what the other side does not read.
+                self.peer.pause_reading()
+            elif parked.id is None:
+                _log.warning("dropped the notification %s: too much is parked", parked.method)
+                return
+            else:
+                error = Busy(
+                    f"more than {limits.max_parked_bytes} bytes of requests are parked",
+                    limit=limits.max_parked_bytes,
+                )
+                self.refuse(parked.id, error)
+                return
+        parking.add(parked)
+
+    def _unpark(self) -> bool:
+        """Start the first parked message: false where none may start."""
+        parked = self.parking.first()
+        if parked is None:
+            return False
+        is_request = parked.id is not None
+        if not parked.admitted:
+            admit = self.peer.admit
+            verdict = None if admit is None else admit(parked.method, is_request)
+            if isinstance(verdict, Hold):
+                return False
+            if isinstance(verdict, RpcError):
+                self.parking.pop()
+                if parked.id is not None:
+                    self.refuse(parked.id, verdict)
+                return True
+            parked.admitted = True
+        route = self._routes.get(parked.method)
+        if is_request and self._is_full(parked.size) and not (route is not None and route.urgent):
+            return False
+        self.parking.pop()
+        restore = cast("Restore | None", parked.restore)
+        if parked.id is not None:
+            self._start(parked.id, parked.method, parked.params, parked.size, restore)
+        elif route is not None:
+            self._notify(route, parked.params, restore)
+        return True
+
+    def _is_full(self, size: int) -> bool:
+        calls, limits = self.calls, self._limits
+        if calls and (
+            len(calls) >= limits.max_in_flight or self._held_bytes + size > limits.max_message_bytes
+        ):
+            return True
+        return self.peer.unsent > limits.max_unsent_bytes
+
+    def _start(self, id: JsonId, method: str, params: Raw, size: int, restore: Restore | None) -> None:
+        route = self._routes.get(method)
+        if route is None or route.handler is None:
+            self.refuse(id, MethodNotFound(method))
+            return
+        try:
+            decoded = route.decode(params)
+            if restore is not None:
+                decoded = restore(decoded)
+            call = Call(id, route, decoded, size, self)
+            key = None if route.order is Order.FREE or route.lane is None else route.lane(decoded)
+        except RpcError as error:
+            self.refuse(id, error)
+            return
+        except Exception:
+            _log.exception("the params of %s cannot be handled", method)
+            self.refuse(id, InternalError())
+            return
+        if key is None:
+            self._run(call)
+        else:
+            call.exclusive = route.order is Order.EXCLUSIVE
+            if self._lanes.submit(key, call):
+                self._register(call)
+
+    def _run(self, call: Call) -> Place:
+        handler = call.route.handler
+        assert handler is not None
+        try:
+            outcome = handler(call.params, call)
+        except (Exception, asyncio.CancelledError, SystemExit) as problem:
+            call.fail(self._fault(call, problem))
+            return Place.NONE
+        if outcome is PENDING:
+            if call.settled:
+                return Place.NONE
+            self._register(call)
+            if call.released:
+                return Place.NONE
+            return Place.HOLDING if call.exclusive else Place.OUTSTANDING
+        if type(outcome) is CoroutineType:
+            self._register(call)
+            coroutine = cast("Coroutine[object, object, object]", outcome)
+            call.unbegun = coroutine
+            call.task = self.peer.loop.create_task(self._serve(call, coroutine))
+            return Place.NONE if call.released else Place.HOLDING
+        self.settle(call, outcome)
+        return Place.NONE
+
+    async def _serve(self, call: Call, coroutine: Coroutine[object, object, object]) -> None:
+        call.unbegun = None
+        try:
+            outcome = await coroutine
+        except asyncio.CancelledError:
+            outcome = RequestCancelled()
+        except (Exception, SystemExit) as problem:
+            outcome = self._fault(call, problem)
+        call.task = None
+        self.settle(call, outcome)
+
+    def _register(self, call: Call) -> None:
+        if not call.registered:
+            call.registered = True
+            self.calls[call.id] = call
+            self._held_bytes += call.size
+
+    def _notify(self, route: Route[object], params: Raw, restore: Restore | None) -> None:
+        assert route.notified is not None
+        try:
+            decoded = route.decode(params)
+            route.notified(decoded if restore is None else restore(decoded))
+        except RpcError as error:
+            _log.warning("ignored %s: %s", route.method, error.message)
+        except Exception:
+            _log.exception("the handler of %s failed", route.method)
+
+    def _take_cancel(self, params: Raw) -> None:
+        try:
+            id = _decode_cancel(params).id
+        except msgspec.DecodeError:
+            _log.warning("ignored $/cancelRequest: its params have no id")
+            return
+        self.cancel(id)
+
+    def _cancel_running(self, call: Call) -> None:
+        if call.on_cancel is not None:
+            try:
+                stopped = call.on_cancel()
+            except Exception:
+                _log.exception("%s could not be cancelled", call.method)
+                return
+            if stopped:
+                call.fail(RequestCancelled())
+        elif call.task is not None:
+            call.task.cancel()
+            if call.unbegun is not None:
+                # A task that is cancelled before its first step never runs, so nobody else would answer.
+                call.unbegun.close()
+                call.fail(RequestCancelled())
+
+    def _fault(self, call: Call, problem: BaseException) -> RpcError:
+        if isinstance(problem, RpcError):
+            return problem
+        if isinstance(problem, asyncio.CancelledError):
+            return RequestCancelled()
+        hook = self.peer.on_fault
+        if hook is not None and isinstance(problem, Exception):
+            try:
+                error = hook(call, problem)
+            except Exception:
+                _log.exception("the fault of %s could not be told", call.method)
+                error = None
+            if error is not None:
+                return error
+        _log.error("%s failed", call.method, exc_info=problem)
+        return InternalError()
+
+    def _put_result(self, call: Call, result: object) -> None:
+        try:
+            body = encode(Result(call.id, result))
+        except Exception:
+            _log.exception("the result of %s cannot be encoded", call.method)
+            self.refuse(call.id, InternalError())
+            return
+        self.peer.put(body)

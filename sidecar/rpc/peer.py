@@ -1,0 +1,336 @@
+"""One side of a JSON-RPC connection."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from enum import Enum
+from typing import TypeVar, cast
+
+import msgspec
+from msgspec import UNSET
+
+from sidecar.rpc.call import Call
+from sidecar.rpc.dispatch import Dispatcher, Hold, Restore
+from sidecar.rpc.envelope import (
+    Envelope,
+    Notification,
+    Refusal,
+    Request,
+    decode,
+    diagnose,
+    encode,
+    is_utf8,
+    missing_method,
+    null_id,
+    raw_id,
+)
+from sidecar.rpc.errors import InvalidRequest, InvalidResult, ParseError, RpcError
+from sidecar.rpc.framing import FrameFault, FrameReader
+from sidecar.rpc.limits import PeerLimits
+from sidecar.rpc.outbox import Outbox
+from sidecar.rpc.outgoing import OutgoingRequests
+from sidecar.rpc.router import Router
+from sidecar.rpc.transport import Transport
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+_EMPTY: dict[str, object] = {}
+
+
+class End(Enum):
+    """Why no more messages come."""
+
+    CLEAN = "the input ended between messages"
+    INSIDE = "the input ended inside a message"
+    FATAL = "a frame cannot be read"
+    BROKEN = "the other side reads no longer"
+    STOPPED = "this side has stopped reading"
+
+
+class Peer:
+    """Serves the methods of a router, and calls those of the other side. Used on the loop's thread only."""
+
+    admit: Callable[[str, bool], RpcError | Hold | None] | None = None
+    """Asked for each message (method, whether it is a request) before anything else is done with it."""
+    on_fault: Callable[[Call, Exception], RpcError | None] | None = None
+    """Turns what a handler raised into an error; `None` stands for an internal error that is logged here."""
+    on_end: Callable[[End], None] | None = None
+    """Told once that no more messages will come; without it, requests of ours fail with ConnectionLost."""
+
+    def __init__(self, router: Router, transport: Transport, limits: PeerLimits | None = None) -> None:
+        self.limits = limits or PeerLimits()
+        self.loop: asyncio.AbstractEventLoop
+        self._transport = transport
+        self._reader = FrameReader(self.limits.max_message_bytes)
+        self._outbox = Outbox(transport)
+        self._outgoing = OutgoingRequests(self.notify)
+        self._dispatcher = Dispatcher(router.routes, self.limits, self)
+        self._corks = 0
+        self._turn_is_due = False
+        self._paused = False
+        self._end: End | None = None
+        self._settled: tuple[Call | None, asyncio.Future[None]] | None = None
+
+    def start(self, *, newline: bool | None = None) -> None:
+        """Begin to read. `newline` fixes the framing; by default the other side's first byte tells."""
+        self.loop = asyncio.get_running_loop()
+        self._reader = FrameReader(self.limits.max_message_bytes, newline=newline)
+        self._outbox.newline = bool(newline)
+        self._transport.start(self)
+
+    async def request(
+        self, method: str, params: object, result_type: type[T], *, timeout_ms: float | None = None
+    ) -> T:
+        """The other side's result. `timeout_ms` is that of the limits by default; 0 waits for ever.
+
+        Raises:
+            RemoteError: the other side answered with an error.
+            RequestTimedOut: it did not answer in time.
+            InvalidResult: its result does not fit the type.
+            ConnectionLost: it is gone.
+        """
+        limit = self.limits.request_timeout_ms if timeout_ms is None else timeout_ms
+        shown = _EMPTY if params is None else params
+        raw, restore = await self._outgoing.ask(
+            method, lambda id: self.put(encode(Request(id, method, shown))), limit
+        )
+        try:
+            result = msgspec.json.decode(raw or b"null", type=result_type)
+        except (msgspec.DecodeError, RecursionError) as problem:
+            raise InvalidResult(method, str(problem)) from None
+        return result if restore is None else cast(T, restore(result))
+
+    def notify(self, method: str, params: object = None) -> None:
+        """Send a notification."""
+        self.put(encode(Notification(method, _EMPTY if params is None else params)))
+
+    @contextmanager
+    def cork(self) -> Generator[None]:
+        """Gather what is sent inside the block into one write at its end."""
+        self._corks += 1
+        try:
+            yield
+        finally:
+            self._uncork()
+
+    def resume(self) -> None:
+        """Ask `admit` again about the messages that it held back."""
+        self.turn_soon()
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that are started, or wait in a lane, and are not answered."""
+        return len(self._dispatcher.calls)
+
+    @property
+    def unsent(self) -> int:
+        """Bytes of messages that wait to be sent."""
+        return self._outbox.unsent
+
+    @property
+    def inside_message(self) -> bool:
+        """Whether part of a message has been read, but not its end."""
+        return self._reader.inside
+
+    async def settled(self, limit_s: float, *, besides: Call | None = None) -> bool:
+        """Wait until all requests but `besides` are answered: false if that takes over `limit_s` seconds."""
+        if self._is_settled(besides):
+            return True
+        future: asyncio.Future[None] = self.loop.create_future()
+        self._settled = besides, future
+        try:
+            await asyncio.wait_for(future, limit_s)
+        except TimeoutError:
+            return False
+        finally:
+            self._settled = None
+        return True
+
+    def cancel_all(self, *, besides: Call | None = None) -> None:
+        """Cancel every request but `besides`, as if the other side had asked for it."""
+        dispatcher = self._dispatcher
+        with self.cork():
+            for id in [*dispatcher.parking.ids(), *dispatcher.calls]:
+                if besides is None or id != besides.id:
+                    dispatcher.cancel(id, even_uncancellable=True)
+
+    def fail_all(self, error: RpcError, *, besides: Call | None = None) -> None:
+        """Answer every request but `besides` with an error, whatever its handler still does."""
+        with self.cork():
+            for call in list(self._dispatcher.calls.values()):
+                if call is not besides:
+                    call.fail(error)
+
+    def abandon_requests(self) -> None:
+        """Cancel the requests of ours that wait for an answer; tasks that make further ones are cancelled."""
+        self._outgoing.abandon()
+
+    def stop_reading(self, end: End = End.STOPPED) -> None:
+        """Take no more messages."""
+        if self._end is None:
+            self._end = end
+            self._transport.pause_reading()
+            if self.on_end is not None:
+                self.on_end(end)
+            else:
+                self._outgoing.lose()
+
+    async def flush(self, limit_s: float) -> bool:
+        """Wait until everything is sent: false where nothing moved for `limit_s` seconds."""
+        self._turn()
+        return await self._transport.flush(limit_s)
+
+    def close(self) -> None:
+        """Stop at once; nothing more is read or sent."""
+        self.stop_reading()
+        self._transport.close()
+
+    # For the dispatcher
+
+    def put(self, body: bytes) -> None:
+        """Send an encoded message with the others of this callback."""
+        self._outbox.put(body)
+        if not self._corks:
+            self.turn_soon()
+
+    def turn_soon(self) -> None:
+        """Start what may start, and send what was put, at the end of this callback."""
+        if not self._turn_is_due and not self._corks:
+            self._turn_is_due = True
+            self.loop.call_soon(self._turn)
+
+    def pause_reading(self) -> None:
+        """Read nothing until there is room again."""
+        if not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+
+    # For the transport
+
+    def received(self, chunk: bytes) -> None:
+        """Handle every message that the chunk completes, and send the answers in one write."""
+        self._corks += 1
+        try:
+            items = self._reader.feed(chunk)
+            if self._reader.newline:
+                self._outbox.newline = True
+            for item in items:
+                if self._end is not None:
+                    break
+                if type(item) is bytes:
+                    self._take_body(item)
+                else:
+                    self._take_fault(cast(FrameFault, item))
+        finally:
+            self._uncork()
+
+    def ended(self) -> None:
+        """Handle a last line without its end; then no more messages will come."""
+        if self._end is not None:
+            return
+        with self.cork():
+            items, inside = self._reader.finish()
+            for item in items:
+                inside = not self._take_body(cast(bytes, item)) or inside
+            self.stop_reading(End.INSIDE if inside else End.CLEAN)
+
+    def drained(self) -> None:
+        """There may be room for parked messages."""
+        if self._paused or self._dispatcher.parking:
+            self.turn_soon()
+
+    def broken(self) -> None:
+        """Nothing can be answered any longer."""
+        self.stop_reading(End.BROKEN)
+
+    def _take_body(self, body: bytes) -> bool:
+        """Handle one body: false where it is no JSON text."""
+        if not is_utf8(body):
+            self._refuse(Refusal(ParseError("the body is not UTF-8")))
+            return False
+        try:
+            envelope = decode(body)
+        except (msgspec.DecodeError, RecursionError):
+            return self._take_odd_body(body)
+        self._take(envelope, len(body), None)
+        return True
+
+    def _take_odd_body(self, body: bytes) -> bool:
+        # Rarely needed, so that start-up does not pay for it.
+        from sidecar.surrogates import conceal
+
+        veil = conceal(body)
+        text = body if veil is None else veil.text
+        try:
+            envelope = decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            refusal = diagnose(text)
+            self._refuse(refusal)
+            return not isinstance(refusal.error, ParseError)
+        if veil is None:
+            self._take(envelope, len(body), None)
+        elif (id := raw_id(text)) != veil.restore_bytes(id):
+            self._refuse(Refusal(InvalidRequest("the id holds half of a surrogate pair")))
+        else:
+            self._take(envelope, len(body), veil.restore)
+        return True
+
+    def _take(self, envelope: Envelope, size: int, restore: Restore | None) -> None:
+        method, id = envelope.method, envelope.id
+        if method is None:
+            if envelope.result or envelope.error:
+                self._outgoing.answer(envelope, restore)
+            else:
+                self._refuse(missing_method(envelope))
+        elif id is UNSET:
+            self._dispatcher.take_notification(method, envelope.params, size, restore)
+        elif id is None:
+            self._refuse(null_id())
+        else:
+            self._dispatcher.take_request(id, method, envelope.params, size, restore)
+
+    def _take_fault(self, fault: FrameFault) -> None:
+        self._refuse(Refusal(fault.error))
+        if fault.fatal:
+            _log.error("%s", fault.error.message)
+            self.stop_reading(End.FATAL)
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._dispatcher.refuse(refusal.id, refusal.error)
+
+    def _is_settled(self, besides: Call | None) -> bool:
+        dispatcher = self._dispatcher
+        calls = dispatcher.calls
+        rest = len(calls) - (besides is not None and calls.get(besides.id) is besides)
+        return not rest and not dispatcher.parking
+
+    def _uncork(self) -> None:
+        self._corks -= 1
+        if not self._corks:
+            self._turn()
+
+    def _turn(self) -> None:
+        if self._corks:
+            return
+        self._turn_is_due = False
+        self._corks = 1
+        try:
+            self._dispatcher.turn()
+        finally:
+            self._corks = 0
+        self._outbox.flush()
+        if self._paused and self._has_room():
+            self._paused = False
+            if self._end is None:
+                self._transport.resume_reading()
+        if self._settled is not None and self._is_settled(self._settled[0]) and not self._settled[1].done():
+            self._settled[1].set_result(None)
+
+    def _has_room(self) -> bool:
+        limits = self.limits
+        return (
+            self.unsent <= limits.max_unsent_bytes
+            or self._dispatcher.parking.bytes <= limits.max_parked_bytes
+        )

@@ -1,0 +1,123 @@
+"""Lone surrogate escapes in JSON text, which hosts produce when they cut a string in two.
+
+A JSON decoder that is strict about Unicode refuses them, so they are covered while it reads. Nothing here
+runs until a decoder has refused a text.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import TypeVar, cast
+
+import msgspec
+
+_T = TypeVar("_T")
+
+_HIGH = rb"[89abAB][0-9a-fA-F]{2}"
+_LOW = rb"[c-fC-F][0-9a-fA-F]{2}"
+_LONE = re.compile(
+    rb"\\u[dD](?:%b(?!\\u[dD]%b)|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])%b)" % (_HIGH, _LOW, _LOW)
+)
+"""Exact once escaped backslashes are out of the way: a high half right before a low one is its pair."""
+
+_COVER = re.compile(rb"\\u[eEfF][0-9a-fA-F]{3}")
+_PRIVATE = re.compile(rb"\\u([eEfF][0-9a-fA-F]{3})|([\xee\xef][\x80-\xbf]{2})")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def mask(data: bytes) -> bytes:
+    """The JSON text with every lone surrogate escape turned into `\\ufffd`, of the same length in bytes.
+
+    Pairs and escaped backslashes stay as they are.
+    """
+    return _uncovered(_LONE.sub(rb"\\ufffd", _without_backslash_pairs(data)))
+
+
+def conceal(data: bytes) -> "Veil | None":
+    """The JSON text with its lone escapes covered reversibly; `None` where it has none."""
+    if b"\0" in data:
+        return None
+    bare = _without_backslash_pairs(data)
+    lone = dict.fromkeys(_LONE.findall(bare))
+    if not lone:
+        return None
+    covers: dict[bytes, bytes] = {}
+    characters: dict[int, str] = {}
+    free = _free_covers(data)
+    for escape in lone:
+        cover = next(free, None)
+        if cover is None:
+            return None
+        covers[escape] = cover
+        if cover[2:].lower() != b"fffd":
+            characters[int(cover[2:], 16)] = _REPLACEMENT
+    text = _LONE.sub(lambda found: covers[found.group()], bare)
+    return Veil(_uncovered(text), {cover: escape for escape, cover in covers.items()}, characters)
+
+
+class Veil:
+    """A JSON text that decodes, together with the way back to the bytes that came."""
+
+    __slots__ = ("_characters", "_escapes", "text")
+
+    def __init__(self, text: bytes, escapes: dict[bytes, bytes], characters: dict[int, str]) -> None:
+        self.text = text
+        """As long as the original; each distinct lone escape has a cover that the original nowhere has."""
+        self._escapes = escapes
+        self._characters = characters
+
+    def restore_bytes(self, piece: bytes) -> bytes:
+        """A piece of `text` as it was in the original."""
+        return _COVER.sub(lambda found: self._escapes.get(found.group(), found.group()), piece)
+
+    def restore(self, value: _T) -> _T:
+        """A value decoded from `text`: raw slices as they came, strings with U+FFFD for each lone half."""
+        return cast(_T, self._restored(value))
+
+    def _restored(self, value: object) -> object:
+        if isinstance(value, msgspec.Raw):
+            piece = bytes(value)
+            return msgspec.Raw(self.restore_bytes(piece)) if b"\\u" in piece else value
+        if isinstance(value, str):
+            return value.translate(self._characters) if self._characters else value
+        if isinstance(value, list):
+            return [self._restored(item) for item in cast("list[object]", value)]
+        if isinstance(value, dict):
+            members = cast("dict[object, object]", value)
+            return {self._restored(key): self._restored(item) for key, item in members.items()}
+        if isinstance(value, msgspec.Struct):
+            return self._restored_struct(value)
+        return value
+
+    def _restored_struct(self, value: msgspec.Struct) -> msgspec.Struct:
+        changes: dict[str, object] = {}
+        for name in value.__struct_fields__:
+            before: object = getattr(value, name)
+            after = self._restored(before)
+            if after is not before:
+                changes[name] = after
+        return msgspec.structs.replace(value, **changes) if changes else value
+
+
+def _without_backslash_pairs(data: bytes) -> bytes:
+    """Escaped backslashes as pairs of NUL, which no JSON text has, so that `\\u` always begins an escape."""
+    return data if b"\0" in data else data.replace(rb"\\", b"\0\0")
+
+
+def _uncovered(data: bytes) -> bytes:
+    return data.replace(b"\0\0", rb"\\")
+
+
+def _free_covers(data: bytes) -> Iterator[bytes]:
+    """Escapes that `data` nowhere has: spellings of U+FFFD first, then private characters it does not use."""
+    spelled = set(_COVER.findall(data))
+    for letters in product("fF", "fF", "fF", "dD"):
+        cover = b"\\u" + "".join(letters).encode()
+        if cover not in spelled:
+            yield cover
+    used: set[int] = set()
+    for digits, character in _PRIVATE.findall(data):
+        used.add(int(digits, 16) if digits else ord(character.decode(errors="replace")[0]))
+    for code in range(0xE000, 0xF900):
+        if code not in used:
+            yield b"\\u%04x" % code
