@@ -7,11 +7,11 @@ from itertools import combinations
 import msgspec
 
 LOWEST_FACTOR, HIGHEST_FACTOR = 0.5, 2.5
-TOLERANCE = 0.04
+FIRST_TOLERANCE, TOLERANCE = 0.04, 0.08
 """A factor stays while the evidence is within this share of it, since a new one breaks prompt caches."""
-KEPT_OBSERVATIONS = 12
+KEPT_OBSERVATIONS = 16
 LEAST_DISTANCE = 400
-LEAST_RELATIVE_DISTANCE = 0.25
+LEAST_RELATIVE_DISTANCE = 0.33
 """Two contexts must differ by so many tokens, and by this share, to say anything about the factor."""
 LEAST_SLOPES = 5
 WIDEST_SPREAD = 0.25
@@ -126,29 +126,30 @@ class Calibration:
         if state.streak and state.model and state.streak < REPORTS_TO_SWITCH:
             return False
         state.model, state.streak = model, 0
-        factor = _factor(state.evidence[model])
-        if factor is None or abs(factor / state.factor - 1) <= TOLERANCE:
+        factor, doubt = _factor(state.evidence[model])
+        tolerance = FIRST_TOLERANCE if state.factor == 1 else TOLERANCE
+        if not factor or abs(factor / state.factor - 1) <= max(tolerance, doubt):
             return False
         state.factor = factor
         state.version += 1
         return True
 
 
-def _factor(evidence: Evidence) -> float | None:
-    """The factor that the evidence supports, to a hundredth; None where it is thin or contradicts itself."""
-    factor = evidence.stated or _median_slope(evidence.observations)
-    return round(min(max(factor, LOWEST_FACTOR), HIGHEST_FACTOR), 2) if factor else None
+def _factor(evidence: Evidence) -> tuple[float, float]:
+    """The factor that the evidence supports, 0 where it is too thin, and the share by which it may be off."""
+    factor, doubt = (evidence.stated, 0.0) if evidence.stated else _median_slope(evidence.observations)
+    return (round(min(max(factor, LOWEST_FACTOR), HIGHEST_FACTOR), 2), doubt) if factor > 0 else (0.0, 0.0)
 
 
-def _median_slope(observations: list[tuple[int, int]]) -> float | None:
-    """How many reported tokens one more counted token brings: the median over all pairs of observations."""
+def _median_slope(observations: list[tuple[int, int]]) -> tuple[float, float]:
+    """How many reported tokens one more counted token brings, and how far the observations disagree on it."""
     slopes = sorted(
         (reported - reported_before) / (counted - counted_before)
         for (counted_before, reported_before), (counted, reported) in combinations(observations, 2)
         if abs(counted - counted_before) >= max(LEAST_DISTANCE, LEAST_RELATIVE_DISTANCE * counted)
     )
     if len(slopes) < LEAST_SLOPES:
-        return None
+        return 0.0, 0.0
     middle = slopes[len(slopes) // 2]
-    low, high = slopes[len(slopes) // 4], slopes[-1 - len(slopes) // 4]
-    return middle if middle > 0 and high - low <= WIDEST_SPREAD * middle else None
+    spread = slopes[-1 - len(slopes) // 4] - slopes[len(slopes) // 4]
+    return (middle, spread / middle) if middle > 0 and spread <= WIDEST_SPREAD * middle else (0.0, 0.0)

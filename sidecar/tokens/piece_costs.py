@@ -47,7 +47,7 @@ SCRIPTS: tuple[tuple[int, int, float, float], ...] = (
     (0x1000, 0x10A0, 0.30, 0.55),  # Burmese
     (0x10A0, 0x1100, 0.30, 0.30),  # Georgian
     (0x1E00, 0x1F00, 0.40, 0.19),  # Vietnamese
-    (0x3040, 0x3100, 0.15, 0.64),  # kana, and Han beside it
+    (0x3040, 0x3100, 0.15, 0.70),  # kana, and Han beside it
     (0x3400, 0xA000, 0.25, 0.71),  # Han
     (0xAC00, 0xD800, 0.30, 0.53),  # Hangul
 )
