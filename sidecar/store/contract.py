@@ -128,7 +128,10 @@ class NewMessage(Struct, kw_only=True):
     turn_id: str | None = None
     """The host's own name for the turn; a name that differs from the newest turn's opens a turn."""
     after: int | None = None
-    """Store behind this position (0: in front of everything) instead of at the end; joins that turn."""
+    """Store behind this position (0: in front of everything) instead of at the end; joins that turn.
+
+    Positions are meant as they were before the write; several behind the same one keep their order.
+    """
     facts: Facts | None = None
     """Given where they are known already, otherwise worked out later."""
 
@@ -193,7 +196,8 @@ class Append(Write):
     this very write, is not stored again. With `advancement_key`, nothing happens if the key is recorded
     already; otherwise the key is recorded in the same step.
 
-    `result`: `AppendResult`. Errors: `SessionMissing`, `FormatMismatch`, `StoreUnavailable`, `WriteWithdrawn`.
+    `result`: `AppendResult`. Errors: `SessionMissing`, `FormatMismatch`, `MessageMissing` (a place to store
+    behind that is not there), `StoreUnavailable`, `WriteWithdrawn`.
     """
 
     __slots__ = (
@@ -412,7 +416,7 @@ class SessionStore(Protocol):
         ...
 
     def withdraw(self, write: Write) -> bool:
-        """Take back a write that has not begun: true where it will have no effect; `done` is not called then."""
+        """Take back a write that has not begun: true where it has no effect, and `done` is not called."""
         ...
 
     async def write(self, write: Write) -> Any:

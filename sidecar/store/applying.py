@@ -1,0 +1,43 @@
+"""Which rule carries out which write."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sidecar.store.appending import append
+from sidecar.store.branching import fork, truncate
+from sidecar.store.contract import StoreError, Write
+from sidecar.store.keeping import (
+    add_summary,
+    configure,
+    delete,
+    record_advancement,
+    save_facts,
+    save_state,
+)
+from sidecar.store.primitives import Tables
+
+_RULES: dict[str, Callable[[Tables, Any], Any]] = {
+    "append": append,
+    "truncate": truncate,
+    "fork": fork,
+    "delete": delete,
+    "configure": configure,
+    "save_state": save_state,
+    "save_facts": save_facts,
+    "add_summary": add_summary,
+    "record_advancement": record_advancement,
+}
+
+
+def apply(tables: Tables, write: Write) -> None:
+    """Carry out one write, and set its `result` or `error`.
+
+    A rule refuses before it changes anything, so a refusal needs no undoing. Whatever else is raised comes
+    from the store itself, and leaves it to the store to undo the step.
+    """
+    write.result = None
+    write.error = None
+    try:
+        write.result = _RULES[write.verb](tables, write)
+    except StoreError as error:
+        write.error = error

@@ -1,0 +1,133 @@
+"""Reads from SQLite of what is kept beside messages, with those of `SQLiteReads`."""
+
+import msgspec
+
+from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
+from sidecar.store.cursors import decode_cursor, encode_cursor
+from sidecar.store.lineage import stored_message
+from sidecar.store.records import MessageRow, SessionRecord
+from sidecar.store.sqlite.connection import Connection, Row
+from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
+
+_SLICE = 2_000
+"""Rows looked at in one go for missing facts: about a millisecond."""
+_BYTES = 8 << 20
+"""Bodies handed out in one go for missing facts."""
+
+_SESSIONS = (
+    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (?1 IS NULL OR namespace = ?1) "
+    "AND (?2 IS NULL OR (updated_ms, uid) < (?2, ?3)) ORDER BY updated_ms DESC, uid DESC LIMIT ?4"
+)
+_SUMMARIES = (
+    "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
+    "FROM summaries WHERE session = ? ORDER BY first_position, depth, last_position, node_id"
+)
+_LACKING = (
+    "SELECT row_id FROM messages LEFT JOIN facts USING (row_id) "
+    "WHERE row_id > ? AND row_id <= ? AND tokens IS NULL ORDER BY row_id LIMIT ?"
+)
+
+
+class SQLiteLookups(SQLiteReads):
+    """Everything that the loop's thread reads."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._complete_to = 0
+        """All rows up to this row id have their facts."""
+
+    def begin(self) -> None:
+        """Begin a view that later commits do not change."""
+        self._cursor.execute("BEGIN")
+
+    def end(self) -> None:
+        """Give the view up."""
+        self._cursor.execute("ROLLBACK")
+
+    def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
+        """See `SessionStore`."""
+        uid = self.value(
+            "SELECT session FROM session_keys WHERE session_key = ? AND namespace = ?",
+            (session_key, namespace),
+        )
+        return self.session_of(uid).head() if uid is not None else None
+
+    def sessions(
+        self, namespace: str | None, limit: int, cursor: str | None
+    ) -> tuple[list[SessionHead], str | None]:
+        """See `SessionStore`."""
+        before = (None, None) if cursor is None else decode_cursor(cursor)
+        found = [session_record(row) for row in self.query(_SESSIONS, (namespace, *before, limit + 1))]
+        page = found[:limit]
+        rest = encode_cursor(page[-1]) if page and len(found) > limit else None
+        return [record.head() for record in page], rest
+
+    def summaries(self, ref: SessionRef) -> list[SummaryNode]:
+        """See `SessionStore`."""
+        record = self.session(ref)
+        if record is None:
+            return []
+        return [_summary(row) for row in self.query(_SUMMARIES, (record.uid,))]
+
+    def state(self, ref: SessionRef, name: str) -> bytes | None:
+        """See `SessionStore`."""
+        return self.value(
+            "SELECT value FROM state WHERE namespace = ? AND session_id = ? AND name = ?", (*ref, name)
+        )
+
+    def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
+        """See `SessionStore`."""
+        found = self.value(
+            "SELECT 1 FROM advancement_keys WHERE namespace = ? AND session_id = ? AND advancement_key = ?",
+            (*ref, advancement_key),
+        )
+        return found is not None
+
+    def without_facts(
+        self, limit: int
+    ) -> tuple[list[tuple[SessionRef, str, int, list[StoredMessage]]], bool]:
+        """A slice of what `SessionStore.without_facts` gives, and whether nothing lies behind the slice."""
+        newest = self.value("SELECT max(row_id) FROM messages")
+        end = self._complete_to + _SLICE
+        lacking = [row for (row,) in self.query(_LACKING, (self._complete_to, end, limit))]
+        reached = newest is not None and end < newest
+        if lacking:
+            self._complete_to = lacking[0] - 1
+        elif reached:
+            self._complete_to = end
+        return self._by_session(lacking), not reached
+
+    def _by_session(self, row_ids: list[int]) -> list[tuple[SessionRef, str, int, list[StoredMessage]]]:
+        found: dict[int, tuple[SessionRecord, list[StoredMessage]]] = {}
+        size = 0
+        for row_id in row_ids:
+            row = MessageRow._make(
+                self.query(f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE row_id = ?", (row_id,))[0]
+            )
+            if row.session not in found:
+                found[row.session] = (self.session_of(row.session), [])
+            record, messages = found[row.session]
+            messages.append(stored_message(record, row))
+            size += len(row.body)
+            if size > _BYTES:
+                break
+        return [
+            (record.ref, record.message_format, record.revision, messages)
+            for record, messages in found.values()
+        ]
+
+
+def _summary(row: Row) -> SummaryNode:
+    *known, sources = row
+    node_id, first, last, text, tokens, quality, created, depth = known
+    return SummaryNode(
+        node_id=node_id,
+        first_position=first,
+        last_position=last,
+        text=text,
+        tokens=tokens,
+        quality=quality,
+        created_ms=created,
+        depth=depth,
+        sources=msgspec.json.decode(sources, type=tuple[str, ...]),
+    )

@@ -1,0 +1,173 @@
+"""The tables of the store, and how a file comes to have them."""
+
+from sidecar.store.contract import StoreUnavailable
+from sidecar.store.sqlite.connection import Connection
+from sidecar.store.sqlite.faults import damaged
+
+APPLICATION_ID = 0x43455053
+"""Marks the file as ours."""
+
+PAGE_SIZE = 8192
+"""Seven messages of 1 KB fill a page to 90 %; in 4096 bytes three of them leave a quarter empty."""
+
+MIGRATIONS = (
+    """
+    CREATE TABLE sessions (
+        uid INTEGER PRIMARY KEY AUTOINCREMENT,
+        namespace TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        message_format TEXT NOT NULL,
+        tag TEXT NOT NULL,
+        agent_id TEXT,
+        session_key TEXT,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        revision INTEGER NOT NULL,
+        message_count INTEGER NOT NULL,
+        lift INTEGER NOT NULL,
+        turn_count INTEGER NOT NULL,
+        turn_opened INTEGER NOT NULL,
+        turn_label TEXT,
+        parent INTEGER,
+        shared INTEGER NOT NULL
+    );
+    CREATE UNIQUE INDEX session_by_name ON sessions (session_id, namespace);
+    CREATE INDEX session_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
+
+    CREATE TABLE messages (
+        row_id INTEGER PRIMARY KEY,
+        session INTEGER NOT NULL,
+        position INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        role TEXT NOT NULL,
+        timestamp_ms INTEGER NOT NULL,
+        flags INTEGER NOT NULL,
+        name TEXT,
+        number INTEGER,
+        turn_label TEXT,
+        inner_id TEXT,
+        body BLOB NOT NULL
+    );
+    CREATE UNIQUE INDEX message_by_position ON messages (session, position);
+    CREATE UNIQUE INDEX message_by_name ON messages (session, name) WHERE name IS NOT NULL;
+    CREATE UNIQUE INDEX message_by_number ON messages (session, number) WHERE number IS NOT NULL;
+    CREATE INDEX message_by_inner_id ON messages (session, inner_id, position) WHERE inner_id IS NOT NULL;
+    CREATE INDEX system_message ON messages (session, position) WHERE role = 's';
+
+    CREATE TABLE facts (
+        row_id INTEGER PRIMARY KEY,
+        tokens INTEGER NOT NULL,
+        call_key INTEGER NOT NULL,
+        stamp_key INTEGER NOT NULL,
+        text_key INTEGER NOT NULL
+    );
+
+    CREATE TABLE session_keys (
+        namespace TEXT NOT NULL,
+        session_key TEXT NOT NULL,
+        session INTEGER NOT NULL,
+        PRIMARY KEY (session_key, namespace)
+    ) WITHOUT ROWID;
+    CREATE INDEX session_key_by_session ON session_keys (session);
+
+    CREATE TABLE advancement_keys (
+        namespace TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        advancement_key TEXT NOT NULL,
+        PRIMARY KEY (session_id, advancement_key, namespace)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE state (
+        namespace TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value BLOB NOT NULL,
+        PRIMARY KEY (session_id, namespace, name)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE settings (
+        namespace TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        scope_id TEXT NOT NULL,
+        engine TEXT,
+        config BLOB,
+        PRIMARY KEY (scope_id, scope, namespace)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE summaries (
+        session INTEGER NOT NULL,
+        node_id TEXT NOT NULL,
+        first_position INTEGER NOT NULL,
+        last_position INTEGER NOT NULL,
+        depth INTEGER NOT NULL,
+        tokens INTEGER NOT NULL,
+        quality TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        sources TEXT NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (session, node_id)
+    );
+
+    CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    """,
+)
+"""Each entry brings the schema from the version that is its index to the next. Entries are never changed."""
+
+VERSION = len(MIGRATIONS)
+
+
+def prepare(connection: Connection) -> None:
+    """Check that the file is ours, then bring its tables to this version. The check changes nothing.
+
+    Raises:
+        StoreUnavailable: it is another program's, newer, or damaged.
+        apsw.Error: it cannot be read or written.
+    """
+    if _checked_version(connection) < VERSION:
+        if connection.pragma("page_count") == 0:
+            connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+        _use_wal(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            _migrate(connection, _checked_version(connection))
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+    else:
+        _use_wal(connection)
+
+
+def _use_wal(connection: Connection) -> None:
+    if connection.pragma("journal_mode", "wal") != "wal":
+        raise StoreUnavailable(
+            "the store cannot use a write-ahead log where it is",
+            "Put the state directory on a local file system.",
+        )
+
+
+def _migrate(connection: Connection, version: int) -> None:
+    for statements in MIGRATIONS[version:]:
+        connection.execute(statements)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _checked_version(connection: Connection) -> int:
+    version = connection.pragma("user_version")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if version == 0 and tables == 0:
+        return 0
+    if connection.pragma("application_id") != APPLICATION_ID:
+        raise StoreUnavailable(
+            "the store file is a SQLite database of another program",
+            "Choose another file or state directory for the store.",
+        )
+    if not isinstance(version, int) or version < 1:
+        raise damaged()
+    if version > VERSION:
+        raise StoreUnavailable(
+            f"the store has schema version {version}, this context-sidecar knows up to {VERSION}",
+            "Update context-sidecar, or choose another state directory. The store was not changed.",
+        )
+    return version

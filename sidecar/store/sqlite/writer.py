@@ -1,0 +1,158 @@
+"""The thread that carries out writes, as many in one commit as have queued up."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+
+import apsw
+
+from sidecar.store.applying import apply
+from sidecar.store.contract import Delete, StoreUnavailable, Write
+from sidecar.store.sqlite.checkpoints import Checkpoints
+from sidecar.store.sqlite.connection import Connection, connect
+from sidecar.store.sqlite.faults import spoils_the_batch, unavailable
+from sidecar.store.sqlite.schema import prepare
+from sidecar.store.sqlite.tables import SQLiteTables
+from sidecar.store.submitting import mark_withdrawn
+
+_BATCH = 512
+"""Writes in one commit at most, so that the first does not wait long for the last."""
+_BUSY_MS = 10_000
+_CACHE_KIB = 16 * 1024
+
+
+class Writer:
+    """One thread with one connection.
+
+    `opened`, `completed` and `closed` are called on the writer's thread, `completed` once a batch, after the
+    commit, with the writes in the order of `put`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        vfs: str | None,
+        *,
+        opened: Callable[[StoreUnavailable | None], None],
+        completed: Callable[[list[Write]], None],
+        closed: Callable[[], None],
+    ) -> None:
+        self._path = path
+        self._vfs = vfs
+        self._opened = opened
+        self._completed = completed
+        self._closed = closed
+        self._queue: SimpleQueue[Write | None] = SimpleQueue()
+        self.put = self._queue.put
+        """Queue a write; `None` ends the thread when everything before is done."""
+        self._claim = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+
+    def start(self) -> None:
+        """Open the file and begin."""
+        self._thread.start()
+
+    def withdraw(self, write: Write) -> bool:
+        """Take a queued write back, unless it has begun."""
+        with self._claim:
+            if write.started or write.withdrawn:
+                return False
+            mark_withdrawn(write)
+            return True
+
+    def _run(self) -> None:
+        try:
+            connection = connect(self._path, self._vfs, busy_ms=_BUSY_MS, cache_kib=_CACHE_KIB)
+        except (apsw.Error, OSError) as error:
+            self._opened(unavailable(error))
+            return
+        try:
+            prepare(connection)
+        except (apsw.Error, OSError, StoreUnavailable) as error:
+            connection.close()
+            self._opened(unavailable(error))
+            return
+        self._tables = SQLiteTables(connection)
+        self._checkpoints = Checkpoints(connection, _BUSY_MS)
+        self._opened(None)
+        while self._serve():
+            pass
+        self._close(connection)
+        self._closed()
+
+    def _serve(self) -> bool:
+        """Carry out what has queued up; false at the end of the queue."""
+        if self._queue.empty():
+            self._checkpoints.rest()
+        batch, more = self._next_batch()
+        if batch:
+            self._carry_out(batch)
+            if any(isinstance(write, Delete) and write.result for write in batch):
+                self._checkpoints.scrub()
+            self._completed(batch)
+            self._checkpoints.keep_up()
+        return more
+
+    def _next_batch(self) -> tuple[list[Write], bool]:
+        queue = self._queue
+        taken = [queue.get()]
+        taken += [queue.get_nowait() for _ in range(min(queue.qsize(), _BATCH - 1))]
+        batch: list[Write] = []
+        with self._claim:
+            for write in taken:
+                if write is not None and not write.withdrawn:
+                    write.started = True
+                    batch.append(write)
+        return batch, None not in taken
+
+    def _carry_out(self, batch: list[Write]) -> None:
+        """Try the batch as one step; where that fails, give every write a step of its own."""
+        error = self._attempt(batch)
+        if error is None:
+            return
+        if len(batch) > 1 and not spoils_the_batch(error):
+            for write in batch:
+                alone = self._attempt([write])
+                if alone is not None:
+                    _fail([write], alone)
+        else:
+            _fail(batch, error)
+
+    def _attempt(self, batch: list[Write]) -> Exception | None:
+        tables = self._tables
+        try:
+            tables.begin(time.time_ns() // 1_000_000)
+            for write in batch:
+                apply(tables, write)
+            tables.commit()
+        except Exception as error:
+            return self._undone(error)
+        return None
+
+    def _undone(self, error: Exception) -> Exception:
+        try:
+            self._tables.undo()
+        except apsw.Error as failed:
+            return failed
+        return error
+
+    def _close(self, connection: Connection) -> None:
+        try:
+            connection.close()
+        except apsw.Error as error:
+            _report(error)
+
+
+def _fail(writes: list[Write], error: Exception) -> None:
+    _report(error)
+    for write in writes:
+        write.result = None
+        write.error = unavailable(error)
+
+
+def _report(error: Exception) -> None:
+    import logging
+
+    logging.getLogger(__name__).error("the store failed", exc_info=error)

@@ -1,0 +1,64 @@
+"""Waiting for a write as a coroutine, on top of a store's `submit` and `withdraw`."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from sidecar.store.contract import Write, WriteWithdrawn
+
+
+class Submitting:
+    """What every kind of store shares of `SessionStore.write`."""
+
+    def submit(self, write: Write, done: Callable[[Any], None]) -> None:
+        """See `SessionStore`."""
+        raise NotImplementedError
+
+    def withdraw(self, write: Write) -> bool:
+        """See `SessionStore`."""
+        raise NotImplementedError
+
+    async def write(self, write: Write) -> Any:
+        """See `SessionStore`.
+
+        Raises:
+            StoreError: the write was refused or failed.
+        """
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.submit(write, lambda _: future.set_result(None))
+        while not future.done():
+            try:
+                await asyncio.shield(future)
+            except asyncio.CancelledError:
+                if self.withdraw(write):
+                    raise
+                _put_off_cancellation()
+        if write.error is not None:
+            raise write.error
+        return write.result
+
+
+def mark_withdrawn(write: Write) -> None:
+    """Note on a write that it will have no effect."""
+    write.withdrawn = True
+    write.error = WriteWithdrawn("the write was cancelled before it began")
+
+
+def run_done(writes: list[Write]) -> None:
+    """Tell the submitters, in order; one that fails does not keep it from the others."""
+    for write in writes:
+        done = write.done
+        if done is None:
+            continue
+        try:
+            done(write)
+        except Exception as error:
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": f"the callback of a {write.verb} write failed", "exception": error}
+            )
+
+
+def _put_off_cancellation() -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
