@@ -1,0 +1,108 @@
+"""Runs a server on standard input and output until it is told to end."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from sidecar.rpc.limits import PeerLimits
+from sidecar.rpc.peer import End, Peer
+from sidecar.rpc.router import Router
+from sidecar.rpc.stdio import StdioTransport, claim_standard_streams
+from sidecar.server.lifecycle import Application, Lifecycle
+from sidecar.server.stderr_log import log_to_stderr
+
+MakeApplication = Callable[[Router, Peer], Application]
+"""Registers the application's methods with the router and returns what the lifecycle drives."""
+
+_FLUSH_S = 2.0
+_LEFTOVERS_S = 0.2
+
+
+def run(
+    make_application: MakeApplication, *, log_level: str = "warning", limits: PeerLimits | None = None
+) -> int:
+    """Serve until the host ends the connection; returns the exit code.
+
+    Raises:
+        ValueError: there is no such log level.
+    """
+    log_to_stderr(log_level)
+    source, sink = claim_standard_streams()
+    loop = asyncio.new_event_loop()
+    try:
+        code = loop.run_until_complete(_converse(make_application, StdioTransport(source, sink), limits))
+        _cancel_leftovers(loop)
+    finally:
+        loop.close()
+    _leave_stuck_threads(code)
+    return code
+
+
+async def _converse(
+    make_application: MakeApplication, transport: StdioTransport, limits: PeerLimits | None
+) -> int:
+    loop = asyncio.get_running_loop()
+    finished: asyncio.Future[int] = loop.create_future()
+
+    def finish(code: int) -> None:
+        if not finished.done():
+            finished.set_result(code)
+
+    router = Router()
+    peer = Peer(router, transport, limits)
+    lifecycle = Lifecycle(router, peer, make_application(router, peer), finish)
+
+    def ended(end: End) -> None:
+        if end is not End.STOPPED:
+            finish(0 if end is End.CLEAN or (end is End.BROKEN and not peer.inside_message) else 1)
+
+    def terminate() -> None:
+        transport.read_available()
+        peer.stop_reading()
+        finish(1 if peer.inside_message else 0)
+
+    peer.on_end = ended
+    _on_signals(loop, terminate)
+    peer.start()
+    code = await finished
+    await lifecycle.wind_down()
+    await peer.flush(_FLUSH_S)
+    peer.close()
+    return code
+
+
+def _on_signals(loop: asyncio.AbstractEventLoop, terminate: Callable[[], None]) -> None:
+    def from_handler(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        loop.call_soon_threadsafe(terminate)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, terminate)
+        except NotImplementedError:
+            signal.signal(number, from_handler)
+
+
+def _cancel_leftovers(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=_LEFTOVERS_S))
+
+
+def _leave_stuck_threads(code: int) -> None:
+    """End the process here if a thread of a handler would keep the interpreter from ending."""
+    deadline = time.monotonic() + _LEFTOVERS_S
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
