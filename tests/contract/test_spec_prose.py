@@ -1,0 +1,114 @@
+"""The prose of the specification is complete, and its references lead somewhere."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from sidecar.protocol.errors import ERRORS
+from sidecar.protocol.initialize import HostCapability, Limits
+from sidecar.protocol.methods import METHODS
+
+SPEC = Path(__file__).parents[2] / "spec"
+SCHEMA = json.loads((SPEC / "schema.json").read_text(encoding="utf-8"))
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(SPEC.glob("*.md"))}
+PROSE = {name: text for name, text in PAGES.items() if not text.startswith("<!-- Generated")}
+DEFINED = re.compile(r"^- \*\*(CEP-[A-Z]+-\d+)\*\* (\S)", re.MULTILINE)
+MENTIONED = re.compile(r"CEP-[A-Z]+-\d+")
+LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+
+
+def clauses() -> list[str]:
+    return [match[1] for text in PROSE.values() for match in DEFINED.finditer(text)]
+
+
+def test_no_clause_id_is_given_twice() -> None:
+    assert sorted(set(clauses())) == sorted(clauses())
+
+
+def test_clauses_of_a_topic_are_numbered_from_1_without_gaps() -> None:
+    numbers: dict[str, list[int]] = {}
+    for clause in clauses():
+        topic, _, number = clause.rpartition("-")
+        numbers.setdefault(topic, []).append(int(number))
+    assert numbers == {topic: list(range(1, len(found) + 1)) for topic, found in numbers.items()}
+
+
+def test_every_clause_that_is_mentioned_exists() -> None:
+    mentioned = {
+        clause for name, text in PROSE.items() if name != "README.md" for clause in MENTIONED.findall(text)
+    }
+    assert mentioned <= set(clauses())
+
+
+def test_must_and_should_stand_in_clauses_only() -> None:
+    for name, text in PROSE.items():
+        if name == "README.md":
+            continue
+        loose = re.sub(r"^- \*\*CEP-.*\n(?:  .*\n)*", "", text, flags=re.MULTILINE)
+        assert not re.search(r"\b(MUST|SHOULD|MAY)\b", loose), name
+
+
+@pytest.mark.parametrize("method", [method.name for method in METHODS])
+def test_every_method_is_in_the_prose(method: str) -> None:
+    assert any(f"`{method}`" in text for text in PROSE.values())
+
+
+@pytest.mark.parametrize("code", [entry.code for entry in ERRORS])
+def test_every_error_code_is_in_the_prose(code: int) -> None:
+    assert any(re.search(rf"(?<![\d-]){code}(?!\d)", text) for text in PROSE.values())
+
+
+@pytest.mark.parametrize("name", [*HostCapability.__args__, *Limits.__struct_encode_fields__])
+def test_every_capability_and_limit_is_in_the_prose(name: str) -> None:
+    assert any(name in text for text in PROSE.values())
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_links_of_a_page_lead_to_files(name: str) -> None:
+    for target in LINK.findall(PAGES[name]):
+        assert (SPEC / target).is_file(), target
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_a_page_is_in_the_list_of_pages(name: str) -> None:
+    assert name == "README.md" or f"({name})" in PAGES["README.md"]
+
+
+def test_the_schema_is_a_schema() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_every_type_in_the_method_table_is_in_the_schema() -> None:
+    table = json.loads((SPEC / "protocol.json").read_text(encoding="utf-8"))
+    names = {line.get(side) for line in table["methods"] for side in ("params", "result")} - {None}
+    assert names | {error["data"] for error in table["errors"]} <= set(SCHEMA["$defs"])
+
+
+@pytest.mark.parametrize("path", sorted((SPEC / "transcripts").glob("*.jsonl")), ids=lambda path: path.name)
+def test_a_transcript_has_typed_messages_and_answers_every_request(path: Path) -> None:
+    table = {method.name: method for method in METHODS}
+    open_requests: dict[tuple[str, object], str | None] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        sender, message = (entry := json.loads(line))["from"], entry["message"]
+        check("Message", message)
+        if "method" in message:
+            method = table[message["method"]]
+            check(method.params, message.get("params") or {})
+            if method.kind == "request":
+                open_requests[sender, message["id"]] = method.result
+            continue
+        other = "server" if sender == "host" else "host"
+        result = open_requests.pop((other, message["id"]))
+        if "result" in message and result is not None:
+            check(result, message["result"])
+        elif "error" in message and sender == "server":
+            check("ServerError", message["error"])
+    assert open_requests == {}
+
+
+def check(type_name: str, value: object) -> None:
+    validator = Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{type_name}"})
+    assert [error.message for error in validator.iter_errors(value)] == []
