@@ -188,7 +188,7 @@ class ListSessionParams(Wire, frozen=True, kw_only=True):
     cursor: Id | None = None
     """Where to go on, from the page before."""
     agent_id: Name | None = None
-    """Only sessions of this agent."""
+    """Only sessions of this agent, and those that no agent owns yet."""
 
 
 class SessionEntry(Wire, frozen=True, kw_only=True):
