@@ -16,7 +16,7 @@ def open_store(kind: Literal["sqlite", "memory"], path: Path | None = None) -> S
         ValueError: the kind is unknown, or a SQLite store is asked for without a file.
     """
     if kind == "memory":
-        from sidecar.store.memory import MemoryStore
+        from sidecar.store.memory.store import MemoryStore
 
         return MemoryStore()
     if kind == "sqlite":

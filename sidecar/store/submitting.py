@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from sidecar.store.contract import Write, WriteWithdrawn
+from sidecar.store.contract import StoreUnavailable, Write, WriteWithdrawn
 
 
 class Submitting:
@@ -42,6 +42,13 @@ def mark_withdrawn(write: Write) -> None:
     """Note on a write that it will have no effect."""
     write.withdrawn = True
     write.error = WriteWithdrawn("the write was cancelled before it began")
+
+
+def refuse(write: Write) -> None:
+    """Complete a write that came while the store is not open."""
+    write.started = True
+    write.error = StoreUnavailable("the store is not open")
+    asyncio.get_running_loop().call_soon(run_done, [write])
 
 
 def run_done(writes: list[Write]) -> None:

@@ -5,6 +5,7 @@ import msgspec
 from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.lineage import stored_message
+from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
@@ -45,7 +46,7 @@ class SQLiteLookups(SQLiteReads):
         self._cursor.execute("ROLLBACK")
 
     def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
-        """See `SessionStore`."""
+        """See `Lookups`."""
         uid = self.value(
             "SELECT session FROM session_keys WHERE session_key = ? AND namespace = ?",
             (session_key, namespace),
@@ -55,7 +56,7 @@ class SQLiteLookups(SQLiteReads):
     def sessions(
         self, namespace: str | None, limit: int, cursor: str | None
     ) -> tuple[list[SessionHead], str | None]:
-        """See `SessionStore`."""
+        """See `Lookups`."""
         before = (None, None) if cursor is None else decode_cursor(cursor)
         found = [session_record(row) for row in self.query(_SESSIONS, (namespace, *before, limit + 1))]
         page = found[:limit]
@@ -63,30 +64,28 @@ class SQLiteLookups(SQLiteReads):
         return [record.head() for record in page], rest
 
     def summaries(self, ref: SessionRef) -> list[SummaryNode]:
-        """See `SessionStore`."""
+        """See `Lookups`."""
         record = self.session(ref)
         if record is None:
             return []
         return [_summary(row) for row in self.query(_SUMMARIES, (record.uid,))]
 
     def state(self, ref: SessionRef, name: str) -> bytes | None:
-        """See `SessionStore`."""
+        """See `Lookups`."""
         return self.value(
             "SELECT value FROM state WHERE namespace = ? AND session_id = ? AND name = ?", (*ref, name)
         )
 
     def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
-        """See `SessionStore`."""
+        """See `Lookups`."""
         found = self.value(
             "SELECT 1 FROM advancement_keys WHERE namespace = ? AND session_id = ? AND advancement_key = ?",
             (*ref, advancement_key),
         )
         return found is not None
 
-    def without_facts(
-        self, limit: int
-    ) -> tuple[list[tuple[SessionRef, str, int, list[StoredMessage]]], bool]:
-        """A slice of what `SessionStore.without_facts` gives, and whether nothing lies behind the slice."""
+    def without_facts(self, limit: int) -> tuple[Lacking, bool]:
+        """See `Lookups`."""
         newest = self.value("SELECT max(row_id) FROM messages")
         end = self._complete_to + _SLICE
         lacking = [row for (row,) in self.query(_LACKING, (self._complete_to, end, limit))]
@@ -97,7 +96,7 @@ class SQLiteLookups(SQLiteReads):
             self._complete_to = end
         return self._by_session(lacking), not reached
 
-    def _by_session(self, row_ids: list[int]) -> list[tuple[SessionRef, str, int, list[StoredMessage]]]:
+    def _by_session(self, row_ids: list[int]) -> Lacking:
         found: dict[int, tuple[SessionRecord, list[StoredMessage]]] = {}
         size = 0
         for row_id in row_ids:

@@ -70,7 +70,7 @@ class Writer:
             return
         try:
             prepare(connection)
-        except (apsw.Error, OSError, StoreUnavailable) as error:
+        except Exception as error:
             connection.close()
             self._opened(unavailable(error))
             return

@@ -1,0 +1,72 @@
+"""The `SessionStore` that keeps everything in memory, and nothing longer than the process."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from sidecar.store.applying import apply
+from sidecar.store.contract import StoreUnavailable, Write
+from sidecar.store.memory.tables import MemoryTables
+from sidecar.store.reads_on_loop import ReadsOnLoop
+from sidecar.store.submitting import Submitting, mark_withdrawn, refuse, run_done
+
+
+class MemoryStore(Submitting, ReadsOnLoop):
+    """Sessions in dictionaries, under the same rules as in a file."""
+
+    kind = "memory"
+
+    def __init__(self) -> None:
+        self._tables: MemoryTables | None = None
+        self._queue: deque[Write] = deque()
+
+    async def open(self) -> None:
+        """See `SessionStore`."""
+        self._loop = asyncio.get_running_loop()
+        self._tables = MemoryTables()
+
+    async def close(self) -> None:
+        """See `SessionStore`."""
+        if self._tables is not None:
+            self._carry_out()
+            self._tables = None
+
+    def submit(self, write: Write, done: Callable[[Any], None]) -> None:
+        """See `SessionStore`."""
+        write.done = done
+        if self._tables is None:
+            refuse(write)
+            return
+        if not self._queue:
+            self._loop.call_soon(self._carry_out)
+        self._queue.append(write)
+
+    def withdraw(self, write: Write) -> bool:
+        """See `SessionStore`."""
+        if write.started or write.withdrawn:
+            return False
+        mark_withdrawn(write)
+        return True
+
+    def _carry_out(self) -> None:
+        tables = self._tables
+        batch = [write for write in self._queue if not write.withdrawn]
+        self._queue.clear()
+        if tables is None:
+            return
+        tables.now_ms = time.time_ns() // 1_000_000
+        for write in batch:
+            write.started = True
+            try:
+                apply(tables, write)
+            except Exception as error:
+                write.error = StoreUnavailable(f"the store failed: {type(error).__name__}")
+        run_done(batch)
+
+    def _view(self) -> nullcontext[MemoryTables]:
+        if self._tables is None:
+            raise StoreUnavailable("the store is not open")
+        return nullcontext(self._tables)
