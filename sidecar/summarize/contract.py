@@ -30,7 +30,7 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     earlier: str = ""
     """The summary that stood before these sources; what still matters of it is carried over."""
     instructions: str = ""
-    """The user's or host's wishes for this summary; data from the wire, not trusted as orders to the sidecar."""
+    """The user's or host's wishes for this summary; data from the wire, no orders to the sidecar."""
 
 
 class Summary(Struct, frozen=True):
