@@ -68,7 +68,7 @@ class Timeline(Protocol):
         ...
 
     async def before(self, message_id: str, limit: int, since: str | None = None) -> list[Entry]:
-        """The `limit` entries in front of a message, oldest first, going back to `since` (included) at most."""
+        """The `limit` entries in front of a message, oldest first, back to `since` (included) at most."""
         ...
 
 

@@ -2,36 +2,110 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Callable
 
-from sidecar.messages.contract import Reading
+from sidecar.messages.contract import Dialect, IdentityKeys, Reading, Role
+from sidecar.messages.identity import keys
 
 
-class Entry(Struct, frozen=True, kw_only=True, eq=False):
-    """A message with what is known of it."""
+class Entry:
+    """A message with what is known of it; it is read, and its tokens are counted, when that is asked for."""
 
-    message_id: str
-    position: int | None
-    """Place in the stored history, from 1; `None` for a message of the host that is not stored yet."""
-    place: int
-    """Order on the timeline; rises from entry to entry, not always by one."""
-    turn: int
-    """Number of the turn, from 1; rises along the session."""
-    turn_id: str
-    reading: Reading
-    tokens: int
-    """What the message costs the model, overhead included."""
-    timestamp_ms: int
-    heartbeat: bool
-    raw: bytes
-    """The bytes that came, and that go out again."""
+    __slots__ = (
+        "_cost",
+        "_dialect",
+        "_keys",
+        "_reading",
+        "_tokens",
+        "heartbeat",
+        "message_id",
+        "place",
+        "position",
+        "raw",
+        "role",
+        "timestamp_ms",
+        "turn",
+        "turn_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        message_id: str,
+        position: int | None,
+        place: int,
+        turn: int,
+        turn_id: str,
+        role: Role,
+        timestamp_ms: int,
+        heartbeat: bool,
+        raw: bytes,
+        dialect: Dialect,
+        cost: Callable[[Reading], int],
+        reading: Reading | None = None,
+    ) -> None:
+        self.message_id = message_id
+        self.position = position
+        """Place in the stored history, from 1; `None` for a message of the host that is not stored yet."""
+        self.place = place
+        """Order on the timeline; rises from entry to entry, not always by one."""
+        self.turn = turn
+        """Number of the turn, from 1; rises along the session."""
+        self.turn_id = turn_id
+        self.role: Role = role
+        self.timestamp_ms = timestamp_ms
+        self.heartbeat = heartbeat
+        self.raw = raw
+        """The bytes that came, and that go out again."""
+        self._dialect = dialect
+        self._cost = cost
+        self._reading = reading
+        self._tokens = -1
+        self._keys: IdentityKeys | None = None
 
     @property
-    def role(self) -> str:
-        """The neutral role."""
-        return self.reading.role
+    def reading(self) -> Reading:
+        """What the message says."""
+        if self._reading is None:
+            self._reading = self._dialect.read(self.raw)
+        return self._reading
+
+    @property
+    def tokens(self) -> int:
+        """What the message costs the model, overhead included."""
+        if self._tokens < 0:
+            self._tokens = self._cost(self.reading)
+        return self._tokens
+
+    @property
+    def keys(self) -> IdentityKeys:
+        """The fingerprints by which the message is known again."""
+        if self._keys is None:
+            self._keys = keys(self.reading)
+        return self._keys
 
     @property
     def opens_turn(self) -> bool:
         """True where a turn begins with this message."""
-        return self.reading.opens_turn and not self.heartbeat
+        return self.role == "user" and not self.heartbeat and self.reading.opens_turn
+
+    def moved(self, place: int, *, raw: bytes | None = None) -> Entry:
+        """The same message at another place of a timeline, in the host's own bytes where they are given."""
+        same = raw is None or raw == self.raw
+        entry = Entry(
+            message_id=self.message_id,
+            position=self.position,
+            place=place,
+            turn=self.turn,
+            turn_id=self.turn_id,
+            role=self.role,
+            timestamp_ms=self.timestamp_ms,
+            heartbeat=self.heartbeat,
+            raw=self.raw if raw is None else raw,
+            dialect=self._dialect,
+            cost=self._cost,
+            reading=self._reading if same else None,
+        )
+        if same:
+            entry._tokens, entry._keys = self._tokens, self._keys
+        return entry

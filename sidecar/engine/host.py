@@ -38,12 +38,20 @@ class HostRequestFailed(Exception):
 class EngineHost(Protocol):
     """The services behind `engine.host`."""
 
-    tokens: TokenCounter
-    """Counts text; entries come with their count."""
-    summariser: Summariser
-    """Summarises with a model where there is one, deterministically otherwise; never fails."""
-    extractive: Summariser
-    """Summarises without a model, at once."""
+    @property
+    def tokens(self) -> TokenCounter:
+        """Counts text; entries come with their count."""
+        ...
+
+    @property
+    def summariser(self) -> Summariser:
+        """Summarises with a model where there is one, deterministically otherwise; never fails."""
+        ...
+
+    @property
+    def extractive(self) -> Summariser:
+        """Summarises without a model, at once."""
+        ...
 
     def settings(self, model: type[M]) -> M:
         """The engine's settings, validated already, as an instance of its own model."""

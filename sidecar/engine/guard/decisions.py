@@ -11,7 +11,7 @@ from sidecar.engine.guard.fit import Fitted
 Verdict = Literal["sent", "summarised", "stubbed", "dropped", "pinned"]
 
 LISTED = 2000
-"""Messages in front of an answer that are listed one by one; older ones share the fate of the oldest listed."""
+"""Messages in front of an answer that are listed; still older ones share the fate of the oldest listed."""
 
 
 class Decision(NamedTuple):

@@ -1,0 +1,192 @@
+"""Makes a sidecar ready on `initialize`: settings, store, engine, then the methods."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Raw, json
+
+from sidecar import __version__
+from sidecar.messages.dialects import DIALECTS
+from sidecar.protocol import errors as codes
+from sidecar.protocol.initialize import (
+    ContextEngineCapabilities,
+    ContextEngineOptions,
+    ExperimentalCapabilities,
+    InitializeParams,
+    InitializeResult,
+    Limits,
+    PeerInfo,
+    ServerCapabilities,
+)
+from sidecar.protocol.versions import LATEST, SUPPORTED
+from sidecar.rpc.call import Call
+from sidecar.rpc.errors import InvalidParams, RpcError
+from sidecar.rpc.peer import Peer
+from sidecar.rpc.router import Router
+from sidecar.server.configuration.resolve import ConfigurationError, resolve
+from sidecar.server.configuration.settings import Settings
+from sidecar.server.engines import EngineUnavailable
+from sidecar.server.failures import to_rpc_error, without_paths
+from sidecar.server.handlers import (
+    assemble,
+    compact,
+    engines,
+    explain,
+    ingest,
+    session_changes,
+    sessions,
+    tools,
+    turns,
+)
+from sidecar.server.sidecar import HostProfile, Sidecar
+from sidecar.store import open_store
+from sidecar.store.contract import SessionStore, StoreError
+
+AREAS = (ingest, assemble, compact, turns, explain, sessions, session_changes, tools, engines)
+CONFIG_PATH = "/initializationOptions/contextEngine/config"
+
+_log = logging.getLogger(__name__)
+
+
+class SidecarApplication:
+    """What the lifecycle drives: `initialize` makes a sidecar, `close` releases it."""
+
+    def __init__(self, router: Router, peer: Peer, *, config_file: Path | None = None) -> None:
+        self._router = router
+        self._peer = peer
+        self._config_file = config_file
+        self._sidecar: Sidecar | None = None
+        peer.on_fault = _fault
+
+    async def initialize(self, params: InitializeParams) -> InitializeResult:
+        """Settings are validated and the store is open before this answers.
+
+        Raises:
+            RpcError: -32602 for wrong params, 1001 for the engine, 1006 for the store.
+        """
+        given = params.initialization_options
+        options = (given.context_engine if given else None) or ContextEngineOptions()
+        version = options.protocol_version or LATEST
+        if version not in SUPPORTED:
+            raise InvalidParams(
+                f"protocolVersion: {version[:50]!r} is not supported",
+                path="/initializationOptions/contextEngine/protocolVersion",
+                supported=list(SUPPORTED),
+            )
+        settings = self._settings(options)
+        for warning in settings.warnings:
+            _log.warning("%s", warning)
+        profile = _profile(options, params.capabilities)
+        store = await self._store(settings)
+        try:
+            sidecar = Sidecar(settings, store, profile, self._peer)
+            seat = sidecar.slot.take()
+        except EngineUnavailable as error:
+            await store.close()
+            raise to_rpc_error(error) from None
+        except BaseException:
+            await store.close()
+            raise
+        self._sidecar = sidecar
+        for area in AREAS:
+            area.register(self._router, sidecar)
+        self._apply_limits(settings)
+        return _answer(version, sidecar, seat.describe(), sorted(self._router.routes))
+
+    async def close(self) -> None:
+        """Release engines and the store."""
+        sidecar, self._sidecar = self._sidecar, None
+        if sidecar is not None:
+            await sidecar.close()
+
+    def _settings(self, options: ContextEngineOptions) -> Settings:
+        overrides = _object(options.config)
+        try:
+            return resolve(file=self._config_file, overrides=overrides, engine=options.engine)
+        except ConfigurationError as error:
+            if error.source == "config":
+                pointer = "".join(f"/{step}" for step in error.path)
+                raise InvalidParams(str(error), path=CONFIG_PATH + pointer) from None
+            raise RpcError(
+                codes.ENGINE_UNAVAILABLE,
+                without_paths(str(error)),
+                hint="mend the configuration file; `context-sidecar config validate` checks it",
+            ) from None
+
+    async def _store(self, settings: Settings) -> SessionStore:
+        kind = settings.store.kind
+        if kind == "postgres":
+            raise RpcError(
+                codes.STORE_UNAVAILABLE,
+                "store.kind postgres is not available in this version",
+                hint='use store.kind "sqlite" or "memory"',
+            )
+        store = open_store(kind, settings.store.path or settings.state_dir / "context.db")
+        try:
+            await store.open()
+        except StoreError as error:
+            raise to_rpc_error(error) from None
+        return store
+
+    def _apply_limits(self, settings: Settings) -> None:
+        limits = self._peer.limits
+        limits.max_message_bytes = settings.limits.max_message_bytes
+        limits.max_in_flight = settings.limits.max_in_flight
+        limits.max_parked_bytes = settings.limits.max_parked_bytes
+        limits.request_timeout_ms = settings.limits.host_request_timeout_ms
+
+
+def _answer(version: str, sidecar: Sidecar, engine: Any, methods: list[str]) -> InitializeResult:
+    limits = sidecar.settings.limits
+    return InitializeResult(
+        capabilities=ServerCapabilities(
+            experimental=ExperimentalCapabilities(
+                context_engine=ContextEngineCapabilities(
+                    protocol_version=version,
+                    engine=engine,
+                    methods=methods,
+                    tools=[],
+                    message_formats=cast(Any, list(DIALECTS)),
+                    limits=Limits(
+                        max_message_bytes=limits.max_message_bytes,
+                        max_in_flight=limits.max_in_flight,
+                        max_parked_bytes=limits.max_parked_bytes,
+                        host_request_timeout_ms=limits.host_request_timeout_ms,
+                        default_token_budget=limits.default_token_budget,
+                    ),
+                )
+            )
+        ),
+        server_info=PeerInfo(name="context-sidecar", version=__version__),
+    )
+
+
+def _profile(options: ContextEngineOptions, capabilities: Raw) -> HostProfile:
+    window = _object(capabilities).get("window")
+    progress = isinstance(window, dict) and bool(cast("dict[str, object]", window).get("workDoneProgress"))
+    return HostProfile(
+        namespace=options.namespace or (options.host.id if options.host else "default"),
+        message_format=options.message_format,
+        capabilities=frozenset(options.host_capabilities or ()),
+        supports_progress=progress,
+    )
+
+
+def _object(raw: Raw) -> dict[str, Any]:
+    given = bytes(raw)
+    if given in (b"", b"null"):
+        return {}
+    value = json.decode(given)
+    if not isinstance(value, dict):
+        raise InvalidParams("config: expected an object", path=CONFIG_PATH)
+    return cast("dict[str, Any]", value)
+
+
+def _fault(call: Call, error: Exception) -> RpcError | None:
+    """What the peer is told; `None` leaves an internal error, which is logged with its traceback."""
+    session_id = getattr(call.params, "session_id", None)
+    told = to_rpc_error(error, session_id or "")
+    return None if told.code == codes.INTERNAL_ERROR and not isinstance(error, RpcError) else told

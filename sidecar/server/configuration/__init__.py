@@ -1,0 +1,1 @@
+"""Settings of one sidecar: where they come from, and which of them wins."""

@@ -1,0 +1,128 @@
+"""The shape of the configuration file, which is also that of `initializationOptions.contextEngine.config`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Part(BaseModel):
+    """Base of every table: unknown keys are kept, so that they can be warned about."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+
+class Store(Part):
+    """`[store]`: where sessions are kept."""
+
+    kind: Literal["sqlite", "memory", "postgres"] = "sqlite"
+    """`sqlite` keeps them in one file, `memory` for as long as the process lives."""
+    path: str | None = None
+    """The SQLite file; default `context.db` in the state directory."""
+    url: str | None = None
+    """The PostgreSQL connection, for `postgres`."""
+
+
+class Slots(Part):
+    """`[plugins.slots]`: which plugin fills an exclusive place."""
+
+    contextEngine: str | None = Field(default=None, min_length=1)
+    """Id of the engine."""
+    memory: str | list[str] | None = None
+    """Ids of memory sources."""
+
+
+class Entry(Part):
+    """`[plugins.entries.<id>]`: one plugin."""
+
+    enabled: bool = True
+    """False keeps the plugin from being selected."""
+    config: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The plugin's own settings, checked by its own model."""
+
+
+class Load(Part):
+    """`[plugins.load]`: plugins outside of installed packages; heeded in the file only."""
+
+    paths: list[str] = Field(default_factory=list[str])
+    """Folders that hold engine modules."""
+
+
+class Plugins(Part):
+    """`[plugins]`: engines and memory sources."""
+
+    slots: Slots = Slots()
+    entries: dict[str, Entry] = Field(default_factory=dict[str, Entry])
+    load: Load = Load()
+    onEngineFailure: Literal["fail", "legacy"] = "fail"
+    """What happens when the selected engine cannot serve: an error, or `legacy` in its place."""
+
+
+class Memory(Part):
+    """`[memory]`: injection of memory."""
+
+    totalTokenBudget: int = Field(default=1250, ge=0)
+    """Tokens per compilation."""
+    enableSynthesis: bool = False
+    """Let a model merge fragments."""
+    synthesisModel: str | None = None
+    """Model for it."""
+    sourceTimeoutMs: int = Field(default=5000, ge=1)
+    """How long one source may take, in milliseconds."""
+
+
+class LimitsTable(Part):
+    """`[limits]`: bounds."""
+
+    maxMessageBytes: int = Field(default=256 << 20, ge=1024)
+    """Largest body of one message, in bytes."""
+    maxInFlight: int = Field(default=256, ge=1)
+    """Requests worked on at once."""
+    maxParkedBytes: int = Field(default=64 << 20, ge=0)
+    """Bytes of waiting requests beyond which a request is refused."""
+    hostRequestTimeoutMs: int = Field(default=120_000, ge=1)
+    """How long the host may take to answer, in milliseconds."""
+    engineTimeoutMs: int = Field(default=120_000, ge=1)
+    """How long an engine may take for one call, in milliseconds; waiting for the host counts too."""
+    defaultTokenBudget: int = Field(default=128_000, ge=1)
+    """Budget where a request names none, in tokens."""
+
+
+class Tokens(Part):
+    """`[tokens]`: how tokens are counted."""
+
+    counter: Literal["auto", "o200k", "cl100k", "estimate"] = "auto"
+    """`auto` counts exactly where the `tokens` extra is installed."""
+
+
+class Configuration(Part):
+    """The whole file."""
+
+    stateDir: str | None = None
+    """Directory for everything that the sidecar keeps."""
+    store: Store = Store()
+    plugins: Plugins = Plugins()
+    memory: Memory = Memory()
+    limits: LimitsTable = LimitsTable()
+    pruning: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Replacing of old tool results."""
+    tokens: Tokens = Tokens()
+
+    def unknown_keys(self) -> Iterator[str]:
+        """Dotted names of keys that mean nothing here."""
+        yield from _unknown(self, "")
+
+
+def _unknown(part: BaseModel, prefix: str) -> Iterator[str]:
+    for name in part.model_extra or {}:
+        yield prefix + name
+    for name in type(part).model_fields:
+        value = getattr(part, name)
+        if isinstance(value, BaseModel):
+            yield from _unknown(value, f"{prefix}{name}.")
+        elif isinstance(value, dict):
+            for key, member in cast("dict[str, object]", value).items():
+                if isinstance(member, BaseModel):
+                    yield from _unknown(member, f"{prefix}{name}.{key}.")

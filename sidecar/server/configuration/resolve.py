@@ -1,0 +1,168 @@
+"""Merges file, environment, host and command line into the settings in force.
+
+Precedence, strongest first: `engine` of the handshake, `config` of the handshake, environment, file, default.
+`session/configure` stands above all of them, for one session or agent.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sidecar.server.configuration.settings import EngineEntry, Limits, Settings, StoreSettings
+
+APPLICATION = "context-sidecar"
+ENV_STATE_DIR = "CONTEXT_SIDECAR_STATE_DIR"
+ENV_CONFIG = "CONTEXT_SIDECAR_CONFIG"
+ENV_ENGINE = "CONTEXT_SIDECAR_ENGINE"
+FILE_ONLY = ("load",)
+"""Members of `plugins` that decide which code is loaded; never taken from the wire."""
+
+
+class ConfigurationError(Exception):
+    """Raised when a configured value is wrong."""
+
+    def __init__(self, source: str, path: tuple[str | int, ...], reason: str) -> None:
+        where = ".".join(map(str, path))
+        super().__init__(f"{source}: {where}: {reason}" if where else f"{source}: {reason}")
+        self.source = source
+        self.path = path
+        self.reason = reason
+
+
+def resolve(
+    *,
+    file: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    engine: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Settings:
+    """The settings in force. Without file or overrides, no validation library is loaded.
+
+    `overrides` is the host's `config`, `engine` its choice of engine.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or a value in it or in the overrides is wrong.
+    """
+    path = config_file(file, environ)
+    from_file = _read(path, required=file is not None or bool(environ.get(ENV_CONFIG)))
+    if not from_file and not overrides:
+        return Settings(state_dir=_state_dir(environ, None, None), engine=engine or environ.get(ENV_ENGINE))
+    return _merged(from_file, dict(overrides or {}), engine, environ)
+
+
+def config_file(file: Path | None, environ: Mapping[str, str]) -> Path:
+    """Where the configuration file is looked for."""
+    if file is not None:
+        return file
+    if named := environ.get(ENV_CONFIG):
+        return Path(named)
+    base = environ.get("XDG_CONFIG_HOME")
+    if base and os.name == "posix":
+        return Path(base, APPLICATION, "config.toml")
+    from platformdirs import user_config_path
+
+    return user_config_path(APPLICATION, appauthor=False) / "config.toml"
+
+
+def _read(path: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        if required:
+            raise ConfigurationError("configuration file", (), "the file does not exist") from None
+        return {}
+    except OSError as error:
+        raise ConfigurationError("configuration file", (), error.strerror or "unreadable") from error
+    import tomllib
+
+    try:
+        return tomllib.loads(text.decode())
+    except ValueError as error:
+        raise ConfigurationError("configuration file", (), str(error)) from error
+
+
+def _merged(
+    from_file: dict[str, Any], overrides: dict[str, Any], engine: str | None, environ: Mapping[str, str]
+) -> Settings:
+    from sidecar.server.configuration.model import Configuration
+
+    warnings: list[str] = []
+    plugins = overrides.get("plugins")
+    if isinstance(plugins, dict):
+        kept: dict[str, Any] = {k: v for k, v in plugins.items() if k not in FILE_ONLY}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if len(kept) < len(plugins):  # pyright: ignore[reportUnknownArgumentType]
+            warnings.append("plugins.load is heeded in the configuration file only")
+            overrides = {**overrides, "plugins": kept}
+    _validated("configuration file", from_file)
+    _validated("config", overrides)
+    merged: Configuration = _validated("configuration", _deep(from_file, overrides))
+    warnings += [f"unknown setting {name}" for name in merged.unknown_keys()]
+    limits = merged.limits
+    host_state_dir = overrides.get("stateDir")
+    state_dir = _state_dir(environ, host_state_dir, from_file.get("stateDir"))
+    return Settings(
+        state_dir=state_dir,
+        store=StoreSettings(
+            kind=merged.store.kind,
+            path=Path(merged.store.path).expanduser() if merged.store.path else None,
+            url=merged.store.url,
+        ),
+        engine=engine or _slot(overrides) or environ.get(ENV_ENGINE) or merged.plugins.slots.contextEngine,
+        entries={
+            name: EngineEntry(enabled=entry.enabled, config=entry.config)
+            for name, entry in merged.plugins.entries.items()
+        },
+        load_paths=tuple(merged.plugins.load.paths),
+        on_engine_failure=merged.plugins.onEngineFailure,
+        limits=Limits(
+            max_message_bytes=limits.maxMessageBytes,
+            max_in_flight=limits.maxInFlight,
+            max_parked_bytes=limits.maxParkedBytes,
+            host_request_timeout_ms=limits.hostRequestTimeoutMs,
+            engine_timeout_ms=limits.engineTimeoutMs,
+            default_token_budget=limits.defaultTokenBudget,
+        ),
+        token_counter=merged.tokens.counter,
+        warnings=tuple(warnings),
+    )
+
+
+def _validated(source: str, values: Mapping[str, Any]) -> Any:
+    from pydantic import ValidationError
+
+    from sidecar.server.configuration.model import Configuration
+
+    try:
+        return Configuration.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise ConfigurationError(source, first["loc"], first["msg"]) from None
+
+
+def _deep(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        merged[key] = _deep(under, value) if isinstance(under, dict) and isinstance(value, dict) else value  # pyright: ignore[reportUnknownArgumentType]
+    return merged
+
+
+def _slot(values: Mapping[str, Any]) -> str | None:
+    plugins: dict[str, Any] = values.get("plugins") or {}
+    slots: dict[str, Any] = plugins.get("slots") or {}
+    return slots.get("contextEngine")
+
+
+def _state_dir(environ: Mapping[str, str], host: str | None, file: str | None) -> Path:
+    chosen = host or environ.get(ENV_STATE_DIR) or file
+    if chosen:
+        return Path(chosen).expanduser()
+    base = environ.get("XDG_STATE_HOME")
+    if base and os.name == "posix":
+        return Path(base, APPLICATION)
+    from platformdirs import user_state_path
+
+    return user_state_path(APPLICATION, appauthor=False)

@@ -1,0 +1,58 @@
+"""The settings in force, with their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+DEFAULT_TOKEN_BUDGET = 128_000
+MEBIBYTE = 1 << 20
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """Bounds that the sidecar keeps."""
+
+    max_message_bytes: int = 256 * MEBIBYTE
+    max_in_flight: int = 256
+    max_parked_bytes: int = 64 * MEBIBYTE
+    host_request_timeout_ms: int = 120_000
+    engine_timeout_ms: int = 120_000
+    default_token_budget: int = DEFAULT_TOKEN_BUDGET
+
+
+class StoreSettings(Struct, frozen=True, kw_only=True):
+    """Which store keeps the sessions."""
+
+    kind: Literal["sqlite", "memory", "postgres"] = "sqlite"
+    path: Path | None = None
+    url: str | None = None
+
+
+class EngineEntry(Struct, frozen=True, kw_only=True):
+    """What the configuration says about one engine."""
+
+    enabled: bool = True
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Everything that can be configured, resolved."""
+
+    state_dir: Path
+    store: StoreSettings = StoreSettings()
+    engine: str | None = None
+    """The slot `plugins.slots.contextEngine`; `None` lets the host's capabilities decide."""
+    entries: Mapping[str, EngineEntry] = field(default_factory=dict[str, EngineEntry])
+    load_paths: tuple[str, ...] = ()
+    on_engine_failure: Literal["fail", "legacy"] = "fail"
+    limits: Limits = Limits()
+    token_counter: Literal["auto", "o200k", "cl100k", "estimate"] = "auto"
+    warnings: tuple[str, ...] = ()
+    """Unknown keys and the like, for the log."""
+
+    def entry(self, engine_id: str) -> EngineEntry:
+        """The engine's part of the configuration; the default where it has none."""
+        return self.entries.get(engine_id) or EngineEntry()

@@ -1,0 +1,1 @@
+"""One file per method area: params in, results out."""

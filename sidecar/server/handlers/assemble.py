@@ -1,0 +1,171 @@
+"""`context/assemble`: the engine chooses, the guard makes it safe, the session keeps track."""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from sidecar.engine.contract import AssembleRequest, Assembly, Kept, Made
+from sidecar.engine.guard.answer import Answer
+from sidecar.engine.guard.continuity import digest
+from sidecar.engine.guard.decisions import record
+from sidecar.engine.guard.fit import Overflow
+from sidecar.messages.folding import fold
+from sidecar.protocol.context import (
+    AssembleContextParams,
+    AssembleContextResult,
+    CompositionPart,
+    MessageEdit,
+    StablePrefix,
+)
+from sidecar.rpc.call import Call
+from sidecar.rpc.router import Order, Router
+from sidecar.server.engine_session import EngineSession
+from sidecar.server.engines import LEGACY, Seat
+from sidecar.server.failures import EngineFailed, SessionNotFound, overflow
+from sidecar.server.handlers.lane import session_lane
+from sidecar.server.sessions.live import LiveSession
+from sidecar.server.sessions.results import edits
+from sidecar.server.sessions.timeline import SessionTimeline
+from sidecar.server.sidecar import Sidecar
+
+MESSAGE_OVERHEAD = 4
+"""Tokens that the host's own user message takes around the prompt."""
+LOOK_BACK = 4096
+"""Tokens back from the end within which the reply to the answer before is looked for."""
+
+
+def register(router: Router, sidecar: Sidecar) -> None:
+    """Serve `context/assemble`."""
+    handlers = AssembleHandlers(sidecar)
+    router.request(
+        "context/assemble",
+        AssembleContextParams,
+        handlers.assemble,
+        order=Order.EXCLUSIVE,
+        lane=session_lane,
+    )
+
+
+class AssembleHandlers:
+    """Answers what the model should see."""
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self._sidecar = sidecar
+
+    async def assemble(self, params: AssembleContextParams, call: Call) -> AssembleContextResult:
+        """One answer; the history stays as it is."""
+        del call
+        sidecar = self._sidecar
+        seat = await sidecar.seat(params.session_id, params.agent_id)
+        live = await sidecar.sessions.open(params.session_id, params.agent_id)
+        if live.head is None and params.messages is None:
+            raise SessionNotFound(params.session_id)
+        if seat.id == LEGACY:
+            timeline = await sidecar.reconciler.as_came(live, params.messages)
+        else:
+            timeline = await sidecar.reconciler.timeline(live, params.messages, params.prompt)
+            await self._learn(live, timeline)
+        answer = await self._answer(seat, live, timeline, params)
+        return await self._result(seat, live, timeline, params, answer)
+
+    async def _answer(
+        self, seat: Seat, live: LiveSession, timeline: SessionTimeline, params: AssembleContextParams
+    ) -> Answer:
+        sidecar = self._sidecar
+        budget = params.token_budget or sidecar.settings.limits.default_token_budget
+        reserved = await _reserved(live, timeline, params.prompt)
+        request = AssembleRequest(
+            budget=max(budget - reserved, 0),
+            prompt=params.prompt or "",
+            model=params.model,
+            available_tools=tuple(params.available_tools or ()),
+            citations_mode=params.citations_mode,
+        )
+        session = EngineSession(
+            live, timeline, seat.id, agent_id=params.agent_id, session_key=params.session_key
+        )
+        assembly = await sidecar.run_engine(seat, "context/assemble", seat.engine.assemble(session, request))
+        _check(seat, assembly)
+        if seat.id == LEGACY:
+            return live.guard.as_came([item.entry for item in assembly.items if isinstance(item, Kept)])
+        try:
+            return await live.guard.answer(assembly, timeline, budget - reserved)
+        except Overflow as error:
+            raise overflow(error, reserved, budget) from None
+
+    async def _learn(self, live: LiveSession, timeline: SessionTimeline) -> None:
+        """Compare our count of the answer before with what the provider reported for it."""
+        if live.sent is None:
+            return
+        _, place = live.sent
+        newer = [entry for entry in (await timeline.tail(LOOK_BACK)).entries if entry.place > place]
+        reply = next((entry for entry in newer if entry.role == "assistant"), None)
+        if reply is not None and (usage := reply.reading.usage):
+            await live.learn(reply.reading.model or "", usage.input_tokens)
+
+    async def _result(
+        self,
+        seat: Seat,
+        live: LiveSession,
+        timeline: SessionTimeline,
+        params: AssembleContextParams,
+        answer: Answer,
+    ) -> AssembleContextResult:
+        messages = answer.messages
+        slots = answer.fitted.slots
+        live.sent = (answer.tokens, next((s.entry.place for s in reversed(slots) if s.entry), 0))
+        continuity = await live.continuity()
+        addition = answer.system_prompt_addition or ""
+        signature = f"{seat.signature} {live.calibration.version} {addition and digest(addition)}"
+        begun = continuity.advance(messages, signature)
+        await live.keep_epoch(continuity, begun=begun)
+        turn_id = next((s.entry.turn_id for s in reversed(slots) if s.entry), "t1")
+        previous = live.results.get(params.previous_result_id) if params.previous_result_id else None
+        result_id = live.results.add(messages, turn_id, record(seat.id, answer.fitted), timeline)
+        changes = None
+        if previous and "assembleDelta" in self._sidecar.host_capabilities:
+            changes = [
+                MessageEdit(start=e.start, delete_count=e.delete_count, messages=list(map(Raw, e.messages)))
+                for e in edits(previous.messages, messages)
+            ]
+        return AssembleContextResult(
+            messages=None if changes is not None else list(map(Raw, messages)),
+            edits=changes,
+            estimated_tokens=answer.tokens,
+            context_epoch=continuity.record.epoch,
+            stable_prefix=StablePrefix(message_count=answer.stable_count, tokens=answer.stable_tokens),
+            result_id=result_id,
+            composition=[
+                CompositionPart(kind=p.kind, tokens=p.tokens, message_count=p.message_count)
+                for p in answer.composition
+            ],
+            system_prompt_addition=answer.system_prompt_addition,
+            user_message_append=answer.user_message_append,
+        )
+
+
+async def _reserved(live: LiveSession, timeline: SessionTimeline, prompt: str | None) -> int:
+    """Tokens of the prompt, where the host is going to add it itself."""
+    if not prompt:
+        return 0
+    newest = (await timeline.tail(0)).entries
+    opener = await timeline.opener(newest[-1].turn) if newest else None
+    if opener is not None and fold(opener.reading.text) == fold(prompt):
+        return 0
+    return live.count(prompt) + MESSAGE_OVERHEAD
+
+
+def _check(seat: Seat, assembly: object) -> None:
+    """Refuse what is no assembly.
+
+    Raises:
+        EngineFailed: the engine answered something else.
+    """
+    if not isinstance(assembly, Assembly):
+        raise EngineFailed(
+            seat.id, "context/assemble", f"the answer is a {type(assembly).__name__}, no Assembly"
+        )
+    if not all(isinstance(item, Kept | Made) for item in assembly.items):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise EngineFailed(
+            seat.id, "context/assemble", "the assembly holds items that are neither Kept nor Made"
+        )

@@ -1,0 +1,171 @@
+"""`context/compact`, `context/maintain`, `context/preflight`: making room, or telling that it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from sidecar.engine.contract import AssembleRequest, CompactOutcome, CompactRequest, ContextEngine
+from sidecar.engine.window import tokens_of
+from sidecar.protocol.context import (
+    CompactContextParams,
+    CompactContextResult,
+    CompactionResult,
+    MaintainContextParams,
+    MaintainContextResult,
+    PreflightContextParams,
+    PreflightContextResult,
+)
+from sidecar.protocol.session import ChangedSessionParams
+from sidecar.rpc.call import Call
+from sidecar.rpc.progress import Progress
+from sidecar.rpc.router import Order, Router
+from sidecar.server.engine_session import EngineSession
+from sidecar.server.engines import LEGACY, Seat
+from sidecar.server.failures import SessionNotFound
+from sidecar.server.handlers.lane import session_lane
+from sidecar.server.host_services import detachable, raw_or_absent
+from sidecar.server.sessions.timeline import SessionTimeline
+from sidecar.server.sidecar import Sidecar
+
+
+def register(router: Router, sidecar: Sidecar) -> None:
+    """Serve the methods around compaction."""
+    handlers = CompactHandlers(sidecar)
+    router.request(
+        "context/compact", CompactContextParams, handlers.compact, order=Order.EXCLUSIVE, lane=session_lane
+    )
+    router.request(
+        "context/maintain", MaintainContextParams, handlers.maintain, order=Order.EXCLUSIVE, lane=session_lane
+    )
+    router.request(
+        "context/preflight",
+        PreflightContextParams,
+        handlers.preflight,
+        order=Order.EXCLUSIVE,
+        lane=session_lane,
+    )
+
+
+class CompactHandlers:
+    """Compaction works on a snapshot: while it waits for the host, later requests of the session go on."""
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self._sidecar = sidecar
+
+    async def compact(self, params: CompactContextParams, call: Call) -> CompactContextResult:
+        """Make room as the session's engine does it."""
+        sidecar = self._sidecar
+        seat, session = await self._session(params)
+        if session.live.head is None and seat.id != LEGACY:
+            raise SessionNotFound(params.session_id)
+        request = CompactRequest(
+            budget=params.token_budget or sidecar.settings.limits.default_token_budget,
+            force=bool(params.force),
+            force_reason=params.force_reason,
+            current_token_count=params.current_token_count,
+            target=params.compaction_target or "threshold",
+            custom_instructions=params.custom_instructions,
+        )
+        detachable.set(call)
+        with self._progress(session, params, "Compacting"):
+            work = seat.engine.compact(session, request)
+            outcome = await sidecar.run_engine(seat, "context/compact", work)
+        if outcome.compacted and seat.id != LEGACY:
+            sidecar.peer.notify(
+                "session/changed", ChangedSessionParams(session_id=params.session_id, reason="compacted")
+            )
+        return _result(outcome)
+
+    async def maintain(self, params: MaintainContextParams, call: Call) -> MaintainContextResult:
+        """Let the engine do its work between turns."""
+        seat, session = await self._session(params)
+        if type(seat.engine).maintain is ContextEngine.maintain:
+            return MaintainContextResult(changed=False, bytes_freed=0, rewritten_entries=0)
+        if session.live.head is None:
+            raise SessionNotFound(params.session_id)
+        detachable.set(call)
+        with self._progress(session, params, "Maintaining"):
+            work = seat.engine.maintain(session, params.token_budget)
+            outcome = await self._sidecar.run_engine(seat, "context/maintain", work)
+        return MaintainContextResult(
+            changed=outcome.changed,
+            bytes_freed=outcome.bytes_freed,
+            rewritten_entries=outcome.rewritten_entries,
+            reason=outcome.reason,
+        )
+
+    async def preflight(self, params: PreflightContextParams, call: Call) -> PreflightContextResult:
+        """Whether the next answer is going to fit."""
+        del call
+        sidecar = self._sidecar
+        seat = await sidecar.seat(params.session_id, params.agent_id)
+        live = await sidecar.sessions.open(params.session_id, params.agent_id)
+        pending = params.pending_tokens or 0
+        if seat.id == LEGACY:
+            timeline = await sidecar.reconciler.as_came(live, params.messages)
+        else:
+            timeline = await sidecar.reconciler.timeline(live, params.messages, None)
+        session = EngineSession(live, timeline, seat.id, agent_id=params.agent_id)
+        if type(seat.engine).preflight is not ContextEngine.preflight:
+            request = AssembleRequest(budget=max(params.token_budget - pending, 0))
+            work = seat.engine.preflight(session, request)
+            outcome = await sidecar.run_engine(seat, "context/preflight", work)
+            return PreflightContextResult(
+                fits=outcome.fits, estimated_tokens=outcome.estimated_tokens, action=outcome.action
+            )
+        if live.head is None and params.messages is None:
+            estimate = pending
+        else:
+            tail = await timeline.tail(params.token_budget)
+            estimate = tokens_of(tail.entries) + pending
+        fits = estimate <= params.token_budget
+        return PreflightContextResult(
+            fits=fits, estimated_tokens=estimate, action="none" if fits else "compact"
+        )
+
+    @contextmanager
+    def _progress(
+        self, session: EngineSession, params: CompactContextParams | MaintainContextParams, title: str
+    ) -> Generator[None]:
+        progress = Progress(self._sidecar.peer, params.work_done_token)
+        progress.begin(title, cancellable=True)
+        session.report = lambda message, percentage: progress.report(message, percentage=percentage)
+        try:
+            yield
+        finally:
+            progress.end()
+
+    async def _session(
+        self, params: CompactContextParams | MaintainContextParams
+    ) -> tuple[Seat, EngineSession]:
+        sidecar = self._sidecar
+        seat = await sidecar.seat(params.session_id, params.agent_id)
+        live = await sidecar.sessions.open(params.session_id, params.agent_id)
+        count = live.head.message_count if live.head else 0
+        session = EngineSession(
+            live,
+            SessionTimeline(sidecar.store, live.ref, live.stored, count),
+            seat.id,
+            agent_id=params.agent_id,
+            session_key=params.session_key,
+        )
+        return seat, session
+
+
+def _result(outcome: CompactOutcome) -> CompactContextResult:
+    measured = outcome.compacted or outcome.tokens_before
+    return CompactContextResult(
+        ok=outcome.ok,
+        compacted=outcome.compacted,
+        reason=outcome.reason,
+        result=CompactionResult(
+            summary=outcome.summary,
+            first_kept_message_id=outcome.first_kept_message_id,
+            tokens_before=outcome.tokens_before,
+            tokens_after=outcome.tokens_after,
+            details=raw_or_absent(outcome.details),
+        )
+        if measured
+        else None,
+    )

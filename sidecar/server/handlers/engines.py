@@ -1,0 +1,99 @@
+"""`engine/list` and `engine/doctor`: which engines there are, and whether all is well."""
+
+from __future__ import annotations
+
+from sidecar.protocol.engine import (
+    DoctorCheck,
+    DoctorEngineParams,
+    DoctorEngineResult,
+    ListEngineParams,
+    ListEngineResult,
+)
+from sidecar.rpc.call import Call
+from sidecar.rpc.router import Router
+from sidecar.server.engines import FALLBACK_ENGINE, LEGACY
+from sidecar.server.sidecar import Sidecar
+
+
+def register(router: Router, sidecar: Sidecar) -> None:
+    """Serve the methods about engines."""
+    handlers = EngineHandlers(sidecar)
+    router.request("engine/list", ListEngineParams, handlers.list)
+    router.request("engine/doctor", DoctorEngineParams, handlers.doctor)
+
+
+class EngineHandlers:
+    """Looks at the engines and at what they stand on."""
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self._sidecar = sidecar
+
+    async def list(self, params: ListEngineParams, call: Call) -> ListEngineResult:
+        """Every engine that is installed."""
+        del params, call
+        slot = self._sidecar.slot
+        return ListEngineResult(engines=list(slot.listing(slot.take().id)))
+
+    async def doctor(self, params: DoctorEngineParams, call: Call) -> DoctorEngineResult:
+        """What was looked at, in a stable order."""
+        del params, call
+        checks = [self._engine(), self._settings(), await self._store(), self._tokens(), self._host()]
+        return DoctorEngineResult(ok=all(check.ok for check in checks), checks=checks)
+
+    def _engine(self) -> DoctorCheck:
+        seat = self._sidecar.slot.take()
+        info = seat.engine.info
+        if seat.fallback_for is not None:
+            return DoctorCheck(
+                name="engine",
+                ok=False,
+                message=f"{info.id} stands in for {seat.fallback_for.id}: {seat.fallback_for.reason}",
+                fix="repair the selected engine, or select another one",
+            )
+        what = {
+            LEGACY: "the host keeps its own context, nothing is stored",
+            FALLBACK_ENGINE: "one summary of older messages, recent ones intact",
+        }.get(info.id, info.name)
+        return DoctorCheck(name="engine", ok=True, message=f"{info.id} {info.version}: {what}")
+
+    def _settings(self) -> DoctorCheck:
+        warnings = self._sidecar.settings.warnings
+        if not warnings:
+            return DoctorCheck(name="settings", ok=True, message="every setting is known")
+        return DoctorCheck(
+            name="settings",
+            ok=False,
+            message="; ".join(warnings),
+            fix="run `context-sidecar config show` for the settings there are",
+        )
+
+    async def _store(self) -> DoctorCheck:
+        store = self._sidecar.store
+        heads, more = await store.sessions(self._sidecar.profile.namespace, 100, None)
+        count = f"{len(heads)}{' or more' if more else ''}"
+        volatile = store.kind == "memory"
+        return DoctorCheck(
+            name="store",
+            ok=True,
+            message=f"{store.kind} is open, {count} sessions in this namespace"
+            + (", which end with the process" if volatile else ""),
+        )
+
+    def _tokens(self) -> DoctorCheck:
+        counter = self._sidecar.counter
+        if counter.exact:
+            return DoctorCheck(name="tokens", ok=True, message=f"counted exactly with {counter.name}")
+        return DoctorCheck(
+            name="tokens",
+            ok=True,
+            message="estimated; budgets are kept with some reserve",
+            fix="install the extra `tokens` to count exactly",
+        )
+
+    def _host(self) -> DoctorCheck:
+        capabilities = sorted(self._sidecar.host_capabilities)
+        return DoctorCheck(
+            name="host",
+            ok=True,
+            message="answers " + ", ".join(capabilities) if capabilities else "answers no requests",
+        )

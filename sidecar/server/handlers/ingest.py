@@ -1,0 +1,201 @@
+"""`context/ingest` and `context/ingestBatch`."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from functools import partial
+
+from msgspec import Raw
+
+from sidecar.engine.contract import IncomingMessage, IngestOutcome, StoringEngine
+from sidecar.messages.contract import Mark
+from sidecar.protocol.base import ABSENT
+from sidecar.protocol.context import (
+    IngestBatchContextParams,
+    IngestBatchContextResult,
+    IngestContextParams,
+    IngestContextResult,
+)
+from sidecar.rpc.call import Call
+from sidecar.rpc.errors import InvalidParams
+from sidecar.rpc.router import PENDING, Order, Pending, Router
+from sidecar.server.engine_session import EngineSession
+from sidecar.server.engines import LEGACY, Seat
+from sidecar.server.failures import to_rpc_error
+from sidecar.server.handlers.lane import session_lane
+from sidecar.server.intake import synthetic, timestamp
+from sidecar.server.sessions.timeline import SessionTimeline
+from sidecar.server.sidecar import Sidecar
+from sidecar.store.contract import Append, NewMessage
+
+
+def register(router: Router, sidecar: Sidecar) -> None:
+    """Serve the methods that take messages in."""
+    handlers = IngestHandlers(sidecar)
+    router.request(
+        "context/ingest",
+        IngestContextParams,
+        handlers.ingest,
+        order=Order.PIPELINED,
+        lane=session_lane,
+    )
+    router.request(
+        "context/ingestBatch",
+        IngestBatchContextParams,
+        handlers.ingest_batch,
+        order=Order.PIPELINED,
+        lane=session_lane,
+    )
+
+
+def stores_directly(seat: Seat) -> bool:
+    """True where the engine leaves ingesting to the store, so that no coroutine is needed."""
+    return type(seat.engine).ingest is StoringEngine.ingest
+
+
+class IngestHandlers:
+    """Messages of an engine that stores go straight to the writer; the answer follows the commit."""
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self._sidecar = sidecar
+
+    def ingest(
+        self, params: IngestContextParams, call: Call
+    ) -> Pending | IngestContextResult | Coroutine[object, object, IngestContextResult]:
+        """Store one message."""
+        stamp = timestamp(params.timestamp)
+        seat = self._sidecar.known_seat(params.session_id, params.agent_id)
+        if seat is None or not stores_directly(seat):
+            return self._ingest_by_engine(params, stamp)
+        raw = bytes(params.message)
+        new = self._sidecar.intake.read(
+            raw,
+            path="/message",
+            message_id=params.message_id,
+            turn_id=params.turn_id,
+            timestamp_ms=stamp,
+            heartbeat=bool(params.is_heartbeat),
+        )
+        if isinstance(new, Mark):
+            return _result(synthetic(new, params.message_id))
+        write = self._sidecar.intake.append(params.session_id, [new], params.agent_id, params.session_key)
+        call.on_cancel = partial(self._sidecar.store.withdraw, write)
+        self._sidecar.store.submit(write, partial(self._stored, call, raw))
+        return PENDING
+
+    def _stored(self, call: Call, raw: bytes, write: Append) -> None:
+        if write.error is not None:
+            call.fail(to_rpc_error(write.error, write.ref.session_id))
+            return
+        item = write.result.items[0]
+        if item.stored:
+            call.reply(IngestContextResult(ingested=True, message_id=item.message_id, turn_id=item.turn_id))
+        else:
+            call.reply(_result(self._sidecar.intake.outcome(item, raw)))
+
+    async def _ingest_by_engine(self, params: IngestContextParams, stamp: int | None) -> IngestContextResult:
+        message = IncomingMessage(
+            raw=bytes(params.message),
+            message_id=params.message_id,
+            turn_id=params.turn_id,
+            timestamp_ms=stamp,
+            heartbeat=bool(params.is_heartbeat),
+        )
+        self._sidecar.intake.read(message.raw, path="/message")
+        seat = await self._sidecar.seat(params.session_id, params.agent_id)
+        session = await self._session(seat, params)
+        return _result(
+            await self._sidecar.run_engine(seat, "context/ingest", seat.engine.ingest(session, message))
+        )
+
+    def ingest_batch(
+        self, params: IngestBatchContextParams, call: Call
+    ) -> Pending | Coroutine[object, object, IngestBatchContextResult]:
+        """Store several messages, all or none."""
+        ids = params.message_ids
+        if ids is not None and len(ids) != len(params.messages):
+            raise InvalidParams(
+                f"messageIds: {len(ids)} ids for {len(params.messages)} messages", path="/messageIds"
+            )
+        seat = self._sidecar.known_seat(params.session_id, params.agent_id)
+        if seat is None or not stores_directly(seat):
+            return self._batch_by_engine(params)
+        write, known = self._batch(params)
+        call.on_cancel = partial(self._sidecar.store.withdraw, write)
+        self._sidecar.store.submit(write, partial(self._batch_stored, call, known))
+        return PENDING
+
+    def _batch(self, params: IngestBatchContextParams) -> tuple[Append, list[str | None]]:
+        """The write for a batch, and for each message the id of our own that it carries, if it does."""
+        new: list[NewMessage] = []
+        known: list[str | None] = []
+        ids = params.message_ids or [None] * len(params.messages)
+        for i, (raw, message_id) in enumerate(zip(params.messages, ids, strict=True)):
+            read = self._sidecar.intake.read(
+                bytes(raw), path=f"/messages/{i}", message_id=message_id, heartbeat=bool(params.is_heartbeat)
+            )
+            if isinstance(read, Mark):
+                known.append(message_id or read.ref)
+            else:
+                known.append(None)
+                new.append(read)
+        write = self._sidecar.intake.append(params.session_id, new, params.agent_id, params.session_key)
+        return write, known
+
+    def _batch_stored(self, call: Call, known: list[str | None], write: Append) -> None:
+        if write.error is not None:
+            call.fail(to_rpc_error(write.error, write.ref.session_id))
+        else:
+            call.reply(_batch_result(write, known))
+
+    async def _batch_by_engine(self, params: IngestBatchContextParams) -> IngestBatchContextResult:
+        seat = await self._sidecar.seat(params.session_id, params.agent_id)
+        write, known = self._batch(params)
+        if stores_directly(seat):
+            await self._sidecar.store.write(write)
+            return _batch_result(write, known)
+        session = await self._session(seat, params)
+        outcomes: list[IngestOutcome] = []
+        for message in write.messages:
+            incoming = IncomingMessage(
+                raw=message.body, message_id=message.message_id, heartbeat=message.heartbeat
+            )
+            work = seat.engine.ingest(session, incoming)
+            outcomes.append(await self._sidecar.run_engine(seat, "context/ingestBatch", work))
+        ids = iter(outcome.message_id for outcome in outcomes)
+        return IngestBatchContextResult(
+            ingested_count=sum(outcome.ingested for outcome in outcomes),
+            message_ids=[own if own is not None else next(ids) for own in known],
+        )
+
+    async def _session(
+        self, seat: Seat, params: IngestContextParams | IngestBatchContextParams
+    ) -> EngineSession:
+        sidecar = self._sidecar
+        live = await sidecar.sessions.open(params.session_id, params.agent_id)
+        count = live.head.message_count if live.head and seat.id != LEGACY else 0
+        return EngineSession(
+            live,
+            SessionTimeline(sidecar.store, live.ref, live.stored, count),
+            seat.id,
+            agent_id=params.agent_id,
+            session_key=params.session_key,
+        )
+
+
+def _batch_result(write: Append, known: list[str | None]) -> IngestBatchContextResult:
+    items = iter(write.result.items)
+    return IngestBatchContextResult(
+        ingested_count=sum(item.stored for item in write.result.items),
+        message_ids=[own if own is not None else next(items).message_id for own in known],
+    )
+
+
+def _result(outcome: IngestOutcome) -> IngestContextResult:
+    return IngestContextResult(
+        ingested=outcome.ingested,
+        message_id=outcome.message_id,
+        turn_id=outcome.turn_id,
+        display_message=Raw(outcome.display_message) if outcome.display_message else ABSENT,
+        reason=outcome.reason,
+    )

@@ -1,0 +1,138 @@
+"""`session/configure`, `session/truncate`, `session/fork`, `session/delete`: changing sessions."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Raw, json
+
+from sidecar.protocol.session import (
+    ChangedSessionParams,
+    ConfigureSessionParams,
+    ConfigureSessionResult,
+    DeleteSessionParams,
+    DeleteSessionResult,
+    ForkSessionParams,
+    ForkSessionResult,
+    TruncateSessionParams,
+    TruncateSessionResult,
+)
+from sidecar.rpc.call import Call
+from sidecar.rpc.errors import InvalidParams
+from sidecar.rpc.router import Order, Router
+from sidecar.server.handlers.lane import session_lane
+from sidecar.server.sidecar import Sidecar
+from sidecar.store.contract import Configure, Delete, Fork, Truncate
+
+Reason = Literal["configured", "truncated", "deleted"]
+
+
+def register(router: Router, sidecar: Sidecar) -> None:
+    """Serve the methods that change sessions."""
+    handlers = SessionChangeHandlers(sidecar)
+    router.request(
+        "session/configure",
+        ConfigureSessionParams,
+        handlers.configure,
+        order=Order.EXCLUSIVE,
+        lane=lambda p: p.session_id,
+    )
+    router.request(
+        "session/truncate", TruncateSessionParams, handlers.truncate, order=Order.EXCLUSIVE, lane=session_lane
+    )
+    router.request("session/fork", ForkSessionParams, handlers.fork, order=Order.EXCLUSIVE, lane=session_lane)
+    router.request(
+        "session/delete", DeleteSessionParams, handlers.delete, order=Order.EXCLUSIVE, lane=session_lane
+    )
+
+
+class SessionChangeHandlers:
+    """Changes sessions in the store; what is cached of them follows."""
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self._sidecar = sidecar
+
+    async def configure(self, params: ConfigureSessionParams, call: Call) -> ConfigureSessionResult:
+        """Switch engine or settings for a session or an agent, from the next call on."""
+        del call
+        sidecar = self._sidecar
+        scope: Literal["session", "agent"] = "session" if params.session_id is not None else "agent"
+        scope_id = params.session_id if params.session_id is not None else params.agent_id
+        if scope_id is None:
+            raise InvalidParams("one of sessionId and agentId is needed", path="/sessionId")
+        if params.session_id is not None:
+            await sidecar.sessions.open(params.session_id, params.agent_id)
+        config = _object(params.config)
+        before = await sidecar.configured(scope, scope_id)
+        engine = params.engine or before.engine
+        sidecar.slot.check(engine or sidecar.slot.default_id, config if config is not None else before.config)
+        if params.engine is not None or config is not None:
+            await sidecar.store.write(
+                Configure(sidecar.profile.namespace, scope, scope_id, engine=params.engine, config=config)
+            )
+            sidecar.forget_choices()
+            if params.session_id is not None:
+                self._changed(params.session_id, "configured")
+        now = await sidecar.configured(scope, scope_id)
+        return ConfigureSessionResult(
+            engine=now.engine or sidecar.slot.default_id, config=Raw(now.config or b"{}")
+        )
+
+    async def truncate(self, params: TruncateSessionParams, call: Call) -> TruncateSessionResult:
+        """Rewind a session to a message."""
+        del call
+        sidecar = self._sidecar
+        live = await sidecar.sessions.open(params.session_id, params.agent_id)
+        removed = await sidecar.store.write(
+            Truncate(live.ref, params.after_message_id, agent_id=params.agent_id)
+        )
+        if removed:
+            self._changed(params.session_id, "truncated")
+        return TruncateSessionResult(removed_messages=removed)
+
+    async def fork(self, params: ForkSessionParams, call: Call) -> ForkSessionResult:
+        """Begin a new session with the messages of another."""
+        del call
+        sidecar = self._sidecar
+        await sidecar.sessions.open(params.session_id, params.agent_id)
+        head = await sidecar.store.write(
+            Fork(
+                sidecar.ref(params.session_id),
+                sidecar.ref(params.new_session_id),
+                params.at_message_id,
+                agent_id=params.agent_id,
+            )
+        )
+        sidecar.sessions.forget(params.new_session_id)
+        return ForkSessionResult(session_id=params.new_session_id, message_count=head.message_count)
+
+    async def delete(self, params: DeleteSessionParams, call: Call) -> DeleteSessionResult:
+        """Erase a session with all that belongs to it."""
+        del call
+        sidecar = self._sidecar
+        deleted = await sidecar.store.write(Delete(sidecar.ref(params.session_id), agent_id=params.agent_id))
+        sidecar.sessions.forget(params.session_id)
+        sidecar.forget_choices()
+        if deleted:
+            self._changed(params.session_id, "deleted")
+        return DeleteSessionResult(deleted=deleted)
+
+    def _changed(self, session_id: str, reason: Reason) -> None:
+        self._sidecar.peer.notify(
+            "session/changed", ChangedSessionParams(session_id=session_id, reason=reason)
+        )
+
+
+def _object(raw: Raw) -> bytes | None:
+    """The bytes of a JSON object, `None` where it is absent.
+
+    Raises:
+        InvalidParams: it is something else.
+    """
+    given = bytes(raw)
+    if given in (b"", b"null"):
+        return None
+    value: Any = json.decode(given)
+    if not isinstance(value, dict):
+        raise InvalidParams("config: expected an object", path="/config")
+    return given

@@ -1,0 +1,219 @@
+"""`context/bootstrap`, `context/afterTurn`, `context/commitTurn`: whole pieces of transcript."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec import MsgspecError, Raw, json
+
+from sidecar.engine.contract import AfterTurnRequest, ContextEngine, IncomingMessage
+from sidecar.messages.dialects.members import UsageMembers
+from sidecar.protocol.context import (
+    AfterTurnContextParams,
+    AfterTurnContextResult,
+    BootstrapContextParams,
+    BootstrapContextResult,
+    CommitTurnContextParams,
+    CommitTurnContextResult,
+)
+from sidecar.rpc.call import Call
+from sidecar.rpc.errors import InvalidParams
+from sidecar.rpc.router import Order, Router
+from sidecar.server.engine_session import EngineSession
+from sidecar.server.engines import LEGACY, Seat
+from sidecar.server.handlers.ingest import stores_directly
+from sidecar.server.handlers.lane import session_lane
+from sidecar.server.sessions.live import LiveSession
+from sidecar.server.sessions.timeline import SessionTimeline
+from sidecar.server.sidecar import Sidecar
+from sidecar.store.contract import Append, NewMessage, RecordAdvancement
+
+Params = BootstrapContextParams | AfterTurnContextParams | CommitTurnContextParams
+
+BATCH = 500
+"""Messages of a bootstrap that are stored in one step."""
+
+
+def register(router: Router, sidecar: Sidecar) -> None:
+    """Serve the methods that hand over transcripts."""
+    handlers = TurnHandlers(sidecar)
+    router.request(
+        "context/bootstrap",
+        BootstrapContextParams,
+        handlers.bootstrap,
+        order=Order.EXCLUSIVE,
+        lane=session_lane,
+    )
+    router.request(
+        "context/afterTurn",
+        AfterTurnContextParams,
+        handlers.after_turn,
+        order=Order.EXCLUSIVE,
+        lane=session_lane,
+    )
+    router.request(
+        "context/commitTurn",
+        CommitTurnContextParams,
+        handlers.commit_turn,
+        order=Order.EXCLUSIVE,
+        lane=session_lane,
+    )
+
+
+class TurnHandlers:
+    """Aligns what the host hands over with what is stored, and stores the rest."""
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self._sidecar = sidecar
+
+    async def bootstrap(self, params: BootstrapContextParams, call: Call) -> BootstrapContextResult:
+        """Import what is new in the host's transcript."""
+        del call
+        seat, live = await self._open(params)
+        if seat.id == LEGACY:
+            return _nothing("the legacy engine stores nothing")
+        if params.messages is not None:
+            messages: Sequence[bytes | Raw] = params.messages
+        elif params.session_file is not None:
+            loaded = await self._load(params.session_file, params.session_file_format)
+            if isinstance(loaded, str):
+                return _nothing(loaded)
+            messages = loaded
+        else:
+            raise InvalidParams("one of messages and sessionFile is needed", path="/messages")
+        new = await self._sidecar.reconciler.unknown(live, messages)
+        step = BATCH if all(message.after is None for message in new) else max(len(new), 1)
+        for start in range(0, len(new), step):
+            await self._keep(seat, live, params, new[start : start + step])
+        if not new:
+            return _nothing("nothing new in the transcript")
+        return BootstrapContextResult(bootstrapped=True, imported_messages=len(new))
+
+    async def after_turn(self, params: AfterTurnContextParams, call: Call) -> AfterTurnContextResult:
+        """Take in a finished turn, then let the engine react."""
+        del call
+        seat, live = await self._open(params)
+        if seat.id == LEGACY:
+            return AfterTurnContextResult()
+        heartbeat = bool(params.is_heartbeat)
+        await self._keep_staged(seat, live, params)
+        if params.messages:
+            whole = params.pre_prompt_message_count is not None
+            new = await self._sidecar.reconciler.unknown(
+                live, params.messages, heartbeat=heartbeat, whole=whole
+            )
+            if new or live.head is None:
+                await self._keep(seat, live, params, new)
+        elif live.head is None:
+            await self._keep(seat, live, params, [])
+        reported = _input_tokens(bytes(params.usage))
+        if reported:
+            await live.learn("", reported)
+        if type(seat.engine).after_turn is not ContextEngine.after_turn:
+            await live.refresh()
+            request = AfterTurnRequest(
+                budget=params.token_budget,
+                heartbeat=heartbeat,
+                auto_compaction_summary=params.auto_compaction_summary,
+            )
+            session = self._session(seat, live, params)
+            await self._sidecar.run_engine(
+                seat, "context/afterTurn", seat.engine.after_turn(session, request)
+            )
+        return AfterTurnContextResult()
+
+    async def commit_turn(self, params: CommitTurnContextParams, call: Call) -> CommitTurnContextResult:
+        """Store a turn once, however often its key comes."""
+        del call
+        sidecar = self._sidecar
+        seat, live = await self._open(params)
+        if seat.id == LEGACY:
+            fresh = await sidecar.store.write(RecordAdvancement(live.ref, params.advancement_key))
+            return CommitTurnContextResult(status="committed" if fresh else "duplicate")
+        if await sidecar.store.advancement_known(live.ref, params.advancement_key):
+            return CommitTurnContextResult(status="duplicate")
+        await self._keep_staged(seat, live, params)
+        new = await sidecar.reconciler.unknown(
+            live, params.messages, heartbeat=bool(params.is_heartbeat), whole=False, turn_only=True
+        )
+        duplicate = await self._keep(seat, live, params, new, params.advancement_key)
+        if not duplicate:
+            await live.refresh()
+            await sidecar.reconciler.claim(live)
+        return CommitTurnContextResult(status="duplicate" if duplicate else "committed")
+
+    async def _keep_staged(self, seat: Seat, live: LiveSession, params: Params) -> None:
+        """Store what earlier transcripts of the host showed and no turn brought."""
+        staged = await self._sidecar.reconciler.take_staged(live)
+        if staged:
+            await self._keep(seat, live, params, staged)
+
+    async def _keep(
+        self,
+        seat: Seat,
+        live: LiveSession,
+        params: Params,
+        new: Sequence[NewMessage],
+        advancement_key: str | None = None,
+    ) -> bool:
+        """Store messages by the engine's own way; returns whether the key was known."""
+        sidecar = self._sidecar
+        messages = list(new)
+        if not stores_directly(seat):
+            session = self._session(seat, live, params)
+            for message in messages:
+                incoming = IncomingMessage(raw=message.body, heartbeat=message.heartbeat)
+                await sidecar.run_engine(seat, "context/ingest", seat.engine.ingest(session, incoming))
+            messages = []
+        write: Append = sidecar.intake.append(
+            params.session_id, messages, params.agent_id, params.session_key, advancement_key
+        )
+        result = await sidecar.store.write(write)
+        await live.refresh()
+        return result.duplicate
+
+    async def _load(self, locator: str, name: str | None) -> list[bytes] | str:
+        """The messages of a transcript file, or why there are none."""
+        from pathlib import Path
+
+        from sidecar.messages.importers import TranscriptError, load
+
+        path = Path(locator)
+        if not await asyncio.to_thread(path.is_file):
+            return "sessionFile names no file"
+        try:
+            transcript = await asyncio.to_thread(load, path, name)
+        except TranscriptError as error:
+            raise InvalidParams(f"sessionFile: {error}", path="/sessionFile") from None
+        if transcript.message_format != self._sidecar.profile.message_format:
+            raise InvalidParams(
+                f"sessionFile: the file holds {transcript.message_format} messages",
+                path="/sessionFile",
+                messageFormat=transcript.message_format,
+            )
+        return [item.message for item in transcript.items]
+
+    async def _open(self, params: Params) -> tuple[Seat, LiveSession]:
+        seat = await self._sidecar.seat(params.session_id, params.agent_id)
+        return seat, await self._sidecar.sessions.open(params.session_id, params.agent_id)
+
+    def _session(self, seat: Seat, live: LiveSession, params: Params) -> EngineSession:
+        count = live.head.message_count if live.head else 0
+        timeline = SessionTimeline(self._sidecar.store, live.ref, live.stored, count)
+        return EngineSession(
+            live, timeline, seat.id, agent_id=params.agent_id, session_key=params.session_key
+        )
+
+
+def _nothing(reason: str) -> BootstrapContextResult:
+    return BootstrapContextResult(bootstrapped=False, imported_messages=0, reason=reason)
+
+
+def _input_tokens(usage: bytes) -> int | None:
+    """Input tokens in a provider's report, whatever it calls them."""
+    try:
+        total = json.decode(usage, type=UsageMembers).total() if usage else None
+    except MsgspecError:
+        return None
+    return total.input_tokens if total else None

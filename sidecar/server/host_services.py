@@ -1,0 +1,159 @@
+"""The services behind `engine.host`: tokens, summaries, settings, requests to the runtime."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from msgspec import Raw
+
+from sidecar.engine.contract import CompactOutcome, CompactRequest, IncomingMessage, IngestOutcome, Session
+from sidecar.engine.host import HostCapabilityMissing, HostRequestFailed
+from sidecar.protocol.base import ABSENT
+from sidecar.rpc.errors import RpcError
+from sidecar.server.engine_session import EngineSession
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from sidecar.rpc.call import Call
+    from sidecar.server.sidecar import Sidecar
+    from sidecar.summarize.contract import Summariser
+    from sidecar.tokens.contract import TokenCounter
+
+P = ParamSpec("P")
+T = TypeVar("T")
+M = TypeVar("M", bound="BaseModel")
+
+COMPLETION_TOKENS = 2000
+"""Largest completion where an engine names no size."""
+
+detachable: ContextVar[Call | None] = ContextVar("detachable", default=None)
+"""The call that gives up its place in the session's queue once it waits for the host."""
+
+
+class HostServices:
+    """What one engine may use; see `sidecar.engine.host.EngineHost`."""
+
+    def __init__(self, sidecar: Sidecar, engine_id: str, settings: BaseModel | None) -> None:
+        self._sidecar = sidecar
+        self._engine_id = engine_id
+        self._settings = settings
+        self._log = logging.getLogger(f"sidecar.engines.{engine_id}")
+        self._summariser: Summariser | None = None
+
+    @property
+    def tokens(self) -> TokenCounter:
+        """Counts text."""
+        return self._sidecar.counter
+
+    @property
+    def extractive(self) -> Summariser:
+        """Summarises without a model, at once."""
+        return self._sidecar.extractive
+
+    @property
+    def summariser(self) -> Summariser:
+        """Summarises with the host's model where it has one."""
+        if self._summariser is None:
+            self._summariser = self._sidecar.make_summariser(self._completion)
+        return self._summariser
+
+    def settings(self, model: type[M]) -> M:
+        """The engine's settings as an instance of its own model."""
+        if self._settings is None:
+            self._settings = model()
+        return cast(M, self._settings)
+
+    def has(self, capability: str) -> bool:
+        """Whether the host answers this request."""
+        return capability in self._sidecar.host_capabilities
+
+    async def store_message(self, session: Session, message: IncomingMessage) -> IngestOutcome:
+        """Store one message; returns once it is durable."""
+        return await self._sidecar.intake.store(cast(EngineSession, session), message)
+
+    async def complete(
+        self,
+        purpose: str,
+        messages: Sequence[tuple[str, str]],
+        *,
+        system_prompt: str | None = None,
+        max_tokens: int | None = None,
+        session: Session | None = None,
+    ) -> str:
+        """The text that the host's model gives."""
+        from sidecar.protocol.runtime import CompleteRuntimeParams, CompleteRuntimeResult, PromptMessage
+
+        params = CompleteRuntimeParams(
+            purpose=cast(Any, purpose),
+            messages=[PromptMessage(role=cast(Any, role), content=text) for role, text in messages],
+            system_prompt=system_prompt,
+            max_tokens=max_tokens or COMPLETION_TOKENS,
+            session_id=session.session_id if session else None,
+        )
+        return (await self._ask("runtime/complete", params, CompleteRuntimeResult)).text
+
+    async def delegate_compaction(self, session: Session, request: CompactRequest) -> CompactOutcome:
+        """Let the runtime compact by its own means."""
+        from sidecar.protocol.runtime import CompactRuntimeParams, CompactRuntimeResult
+
+        handle = cast(EngineSession, session)
+        params = CompactRuntimeParams(
+            session_id=session.session_id,
+            session_key=handle.session_key,
+            agent_id=session.agent_id,
+            token_budget=request.budget,
+            force=request.force or None,
+            force_reason=request.force_reason,
+            current_token_count=request.current_token_count,
+            compaction_target=request.target,
+            custom_instructions=request.custom_instructions,
+        )
+        try:
+            result = await self._ask("runtime/compact", params, CompactRuntimeResult)
+        except HostRequestFailed as error:
+            return CompactOutcome(ok=False, compacted=False, reason=str(error))
+        done = result.result
+        return CompactOutcome(
+            ok=result.ok,
+            compacted=result.compacted,
+            reason=result.reason,
+            summary=done.summary if done else None,
+            first_kept_message_id=done.first_kept_message_id if done else None,
+            tokens_before=done.tokens_before if done else 0,
+            tokens_after=done.tokens_after if done else None,
+            details=bytes(done.details) if done and done.details else None,
+        )
+
+    async def run_blocking(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of blocking work, done in a worker thread."""
+        return await asyncio.to_thread(work, *args, **kwargs)
+
+    def log(self, level: str, message: str) -> None:
+        """A line in the sidecar's log."""
+        self._log.log(getattr(logging, level.upper(), logging.INFO), "%s", message)
+
+    async def _completion(
+        self, purpose: str, messages: Sequence[tuple[str, str]], system_prompt: str, max_tokens: int
+    ) -> str:
+        return await self.complete(purpose, messages, system_prompt=system_prompt, max_tokens=max_tokens)
+
+    async def _ask(self, method: str, params: object, result_type: type[T]) -> T:
+        if not self.has(method):
+            raise HostCapabilityMissing(method)
+        call = detachable.get()
+        if call is not None:
+            call.release_lane()
+        try:
+            return await self._sidecar.ask_host(method, params, result_type)
+        except RpcError as error:
+            raise HostRequestFailed(error.message) from error
+
+
+def raw_or_absent(value: bytes | None) -> Raw:
+    """Bytes of JSON as an optional member."""
+    return Raw(value) if value else ABSENT

@@ -1,0 +1,122 @@
+"""One session while it is in use: caches, the epoch, the newest answers."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from sidecar.engine.guard.answer import Guard
+from sidecar.engine.guard.continuity import Continuity
+from sidecar.messages.contract import Dialect, Reading
+from sidecar.server.sessions.results import Results
+from sidecar.server.sessions.stored import StoredEntries
+from sidecar.store.contract import SaveState, SessionHead, SessionRef, SessionStore
+from sidecar.tokens.calibration import Calibration
+from sidecar.tokens.contract import TokenCounter
+from sidecar.tokens.message_cost import message_tokens
+
+if TYPE_CHECKING:
+    from sidecar.server.sessions.transcript import HostMessage, HostTranscript
+
+EPOCH = "epoch"
+CALIBRATION = "calibration"
+
+
+class LiveSession:
+    """What the sidecar holds in memory of a session; everything in it can be read anew from the store."""
+
+    def __init__(self, store: SessionStore, ref: SessionRef, dialect: Dialect, counter: TokenCounter) -> None:
+        self.store = store
+        self.ref = ref
+        self.dialect = dialect
+        self.counter = counter
+        self.calibration = Calibration(counter.name)
+        self.head: SessionHead | None = None
+        self.stored = StoredEntries(store, ref, dialect, self.cost)
+        self.guard = Guard(dialect, self.cost, self.count)
+        self.results = Results()
+        self.opened_ms = int(time.time() * 1000)
+        self.transcript: HostTranscript | None = None
+        """What the host's own list was when it last sent one."""
+        self.staged: list[HostMessage] = []
+        """Unknown messages of that list that the next finished turn is going to store."""
+        self.sent: tuple[int, int] | None = None
+        """Tokens by our count of the newest answer, and the place of its newest message."""
+        self._states: dict[str, bytes | None] = {}
+        self._continuity: Continuity | None = None
+        self._loaded = False
+        self._keeping_epoch = False
+
+    def cost(self, reading: Reading) -> int:
+        """Tokens of a message, overhead included, as far as the provider's reports tell."""
+        return self._calibrated(message_tokens(reading, self.counter))
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return self._calibrated(self.counter.count(text))
+
+    async def refresh(self) -> SessionHead | None:
+        """The session's head as it is now; caches follow it."""
+        if not self._loaded:
+            self._loaded = True
+            kept = await self.state(CALIBRATION)
+            self.calibration = Calibration.from_bytes(self.counter.name, kept or b"")
+        head = await self.store.session(self.ref)
+        if self.head and (head is None or head.uid != self.head.uid):
+            self._forget()
+        self.head = head
+        if head:
+            await self.stored.follow(head)
+        return head
+
+    async def state(self, name: str) -> bytes | None:
+        """A value kept for this session."""
+        if name not in self._states:
+            self._states[name] = await self.store.state(self.ref, name)
+        return self._states[name]
+
+    async def save_state(self, name: str, value: bytes | None) -> None:
+        """Keep a value; returns once it is durable."""
+        await self.store.write(SaveState(self.ref, name, value))
+        self._states[name] = value
+
+    async def learn(self, model: str, reported: int) -> None:
+        """Take in that the provider counted `reported` input tokens for the newest answer."""
+        if self.sent is None:
+            return
+        counted, self.sent = self.sent[0], None
+        if self.calibration.observe(model, counted, reported):
+            self.stored.forget()
+            self.transcript = None
+        await self.save_state(CALIBRATION, self.calibration.to_bytes())
+
+    async def continuity(self) -> Continuity:
+        """The epoch of the session's answers."""
+        if self._continuity is None:
+            self._continuity = Continuity(await self.store.state(self.ref, EPOCH))
+        return self._continuity
+
+    async def keep_epoch(self, continuity: Continuity, *, begun: bool) -> None:
+        """Make the epoch survive a restart; a new one is durable before its first answer goes out."""
+        write = SaveState(self.ref, EPOCH, continuity.encoded())
+        if begun:
+            await self.store.write(write)
+        elif not self._keeping_epoch:
+            self._keeping_epoch = True
+            self.store.submit(write, self._epoch_kept)
+
+    def _epoch_kept(self, _: object) -> None:
+        """An epoch that was not kept costs one needless new epoch after a restart, no more."""
+        self._keeping_epoch = False
+
+    def _calibrated(self, tokens: int) -> int:
+        """Never below our own count: a provider that counts less only leaves room unused."""
+        return tokens if self.calibration.factor <= 1 else self.calibration.tokens(tokens)
+
+    def _forget(self) -> None:
+        self.stored.forget()
+        self.transcript = None
+        self.staged = []
+        self.sent = None
+        self._states.clear()
+        self._continuity = None

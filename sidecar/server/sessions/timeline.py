@@ -1,0 +1,99 @@
+"""What engines see of a session: stored history, then the host's own list where it sent one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sidecar.engine.contract import Tail
+from sidecar.engine.entry import Entry
+from sidecar.server.sessions.stored import CHUNK, StoredEntries
+from sidecar.store.contract import SessionRef, SessionStore
+
+
+class SessionTimeline:
+    """Stored positions 1 to `base`, then `live`, which stands in for everything stored after them."""
+
+    def __init__(
+        self,
+        store: SessionStore,
+        ref: SessionRef,
+        stored: StoredEntries,
+        count: int,
+        base: int | None = None,
+        live: Sequence[Entry] = (),
+    ) -> None:
+        self._store = store
+        self._ref = ref
+        self._stored = stored
+        self._count = count
+        self._base = count if base is None else base
+        self._live = live
+
+    async def tail(self, tokens: int) -> Tail:
+        """The newest entries, going back until they hold more than `tokens` tokens, or to the start."""
+        picked: list[Entry] = []
+        spent, fresh_turn = 0, False
+        for entry in reversed(self._live):
+            if not (entry.heartbeat and fresh_turn):
+                picked.append(entry)
+                spent += entry.tokens
+                if spent > tokens:
+                    return Tail(picked[::-1], whole=False)
+            fresh_turn = fresh_turn or entry.opens_turn
+        last = self._base
+        while last >= 1:
+            first = max(1, last - CHUNK + 1)
+            for entry in reversed(await self._stored.up_to(last, first)):
+                if not (entry.heartbeat and fresh_turn):
+                    picked.append(entry)
+                    spent += entry.tokens
+                    if spent > tokens:
+                        return Tail(picked[::-1], whole=False)
+                fresh_turn = fresh_turn or entry.opens_turn
+            last = first - 1
+        return Tail(picked[::-1], whole=True)
+
+    async def system(self) -> list[Entry]:
+        """The system messages; those of the host's list replace stored ones."""
+        live = [entry for entry in self._live if entry.role == "system"]
+        if live or not self._count:
+            return live
+        return [e for e in await self._stored.system(self._count) if e.place <= self._base]
+
+    async def opener(self, turn: int) -> Entry | None:
+        """The user message that opened a turn."""
+        for entry in reversed(self._live):
+            if entry.turn == turn and entry.opens_turn:
+                return entry
+        start = await self._store.turn_start(self._ref, turn) if self._base else None
+        while start is not None and start <= self._base:
+            for entry in await self._stored.up_to(min(start + 7, self._base), start):
+                if entry.turn != turn:
+                    return None
+                if entry.opens_turn:
+                    return entry
+            start += 8
+        return None
+
+    async def has(self, message_id: str) -> bool:
+        """Whether a message is on the timeline."""
+        return await self._find(message_id) is not None
+
+    async def before(self, message_id: str, limit: int, since: str | None = None) -> list[Entry]:
+        """The `limit` entries in front of a message, oldest first, back to `since` (included) at most."""
+        end = await self._find(message_id)
+        if end is None:
+            return []
+        begin = await self._find(since) if since else None
+        floor = begin.place if begin else 0
+        live = [e for e in self._live if floor <= e.place < end.place][-limit:]
+        last = min(end.place - 1, self._base)
+        first = max(floor, last - (limit - len(live)) + 1, 1)
+        return [*(await self._stored.up_to(last, first)), *live]
+
+    async def _find(self, message_id: str) -> Entry | None:
+        for entry in reversed(self._live):
+            if entry.message_id == message_id:
+                return entry
+        found = await self._stored.find(message_id) if self._base else None
+        return found if found and found.place <= self._base else None

@@ -1,0 +1,188 @@
+"""The parts of one running sidecar, wired together for one connection."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+
+from sidecar.engine.guard.fit import Overflow
+from sidecar.engine.host import HostCapabilityMissing
+from sidecar.messages.contract import Dialect
+from sidecar.messages.dialects import dialect
+from sidecar.rpc.errors import RpcError
+from sidecar.server.configuration.settings import Settings
+from sidecar.server.engines import EngineSlot, EngineUnavailable, Seat
+from sidecar.server.failures import EngineFailed
+from sidecar.server.host_services import HostServices
+from sidecar.server.intake import Intake
+from sidecar.server.sessions.reconcile import Reconciler
+from sidecar.server.sessions.registry import SessionRegistry
+from sidecar.store.contract import SessionRef, SessionSettings, SessionStore, StoreError
+from sidecar.tokens.choose import counter
+
+if TYPE_CHECKING:
+    from sidecar.rpc.peer import Peer
+    from sidecar.summarize.contract import Summariser
+
+T = TypeVar("T")
+
+CHOICES = 20_000
+"""Sessions whose configured engine is remembered without asking the store."""
+
+_log = logging.getLogger(__name__)
+
+
+class HostProfile(Struct, frozen=True, kw_only=True):
+    """What the handshake said about the host."""
+
+    namespace: str
+    message_format: str
+    capabilities: frozenset[str]
+    supports_progress: bool = False
+
+
+class Sidecar:
+    """Everything that handlers work with."""
+
+    def __init__(self, settings: Settings, store: SessionStore, profile: HostProfile, peer: Peer) -> None:
+        self.settings = settings
+        self.store = store
+        self.profile = profile
+        self.peer = peer
+        self.dialect: Dialect = dialect(profile.message_format)
+        self.counter = counter(settings.token_counter)
+        self.slot = EngineSlot(settings, profile.capabilities, self._services)
+        self.sessions = SessionRegistry(self)
+        self.intake = Intake(self)
+        self.reconciler = Reconciler(self)
+        self._choices: OrderedDict[tuple[str, str | None], Seat] = OrderedDict()
+        self._extractive: Summariser | None = None
+
+    @property
+    def host_capabilities(self) -> frozenset[str]:
+        """The requests that the host answers."""
+        return self.profile.capabilities
+
+    def ref(self, session_id: str) -> SessionRef:
+        """The key of a session of this connection."""
+        return SessionRef(self.profile.namespace, session_id)
+
+    @property
+    def extractive(self) -> Summariser:
+        """The summariser that needs no model."""
+        if self._extractive is None:
+            from sidecar.summarize.deterministic import DeterministicSummariser
+
+            self._extractive = DeterministicSummariser(self.counter)
+        return self._extractive
+
+    def make_summariser(self, complete: Callable[..., Awaitable[str]]) -> Summariser:
+        """The best summariser that this host allows."""
+        if "runtime/complete" not in self.host_capabilities:
+            return self.extractive
+        from sidecar.summarize.host_model import ModelSummariser
+
+        return ModelSummariser(complete, self.extractive, self.counter)
+
+    # Engines
+
+    def known_seat(self, session_id: str, agent_id: str | None) -> Seat | None:
+        """The engine of a session, if that is known without asking the store."""
+        return self._choices.get((session_id, agent_id))
+
+    async def seat(self, session_id: str, agent_id: str | None) -> Seat:
+        """The engine that serves a session.
+
+        Raises:
+            EngineUnavailable: the engine that was configured for it cannot serve.
+        """
+        key = (session_id, agent_id)
+        seat = self._choices.get(key)
+        if seat is None:
+            own = await self.configured("session", session_id)
+            agents = await self.configured("agent", agent_id) if agent_id else SessionSettings(None, None)
+            seat = self.slot.take(own.engine or agents.engine, own.config or agents.config)
+            self._choices[key] = seat
+            if len(self._choices) > CHOICES:
+                self._choices.popitem(last=False)
+        return seat
+
+    async def configured(self, scope: Any, scope_id: str) -> SessionSettings:
+        """What `session/configure` has set."""
+        return await self.store.settings(self.profile.namespace, scope, scope_id)
+
+    def forget_choices(self) -> None:
+        """Ask the store again which engine serves which session."""
+        self._choices.clear()
+
+    async def run_engine(self, seat: Seat, method: str, work: Awaitable[T]) -> T:
+        """An engine's answer within its time limit.
+
+        Raises:
+            EngineFailed: it raised, or took too long.
+        """
+        limit_ms = self.settings.limits.engine_timeout_ms
+        limit = asyncio.timeout(limit_ms / 1000)
+        seat.calls += 1
+        try:
+            async with limit:
+                return await work
+        except (RpcError, StoreError, Overflow, HostCapabilityMissing):
+            raise
+        except TimeoutError as error:
+            if limit.expired():
+                raise EngineFailed(seat.id, method, f"no answer within {limit_ms} ms") from error
+            raise EngineFailed(seat.id, method, "TimeoutError") from error
+        except Exception as error:
+            _log.exception("engine %s failed in %s", seat.id, method)
+            raise EngineFailed(seat.id, method, _described(error)) from error
+        finally:
+            seat.calls -= 1
+            if seat.retired and not seat.calls:
+                await self._release(seat)
+
+    async def dispose_engines(self) -> None:
+        """Flush and release every engine; the next call makes a fresh instance."""
+        self.forget_choices()
+        for seat in self.slot.retire():
+            if not seat.calls:
+                await self._release(seat)
+
+    async def ask_host(self, method: str, params: object, result_type: type[T]) -> T:
+        """The host's answer to a request."""
+        return await self.peer.request(
+            method, params, result_type, timeout_ms=self.settings.limits.host_request_timeout_ms
+        )
+
+    async def close(self) -> None:
+        """Release engines, then the store."""
+        await self.dispose_engines()
+        await self.store.close()
+
+    def _services(self, engine_id: str, settings: Any) -> HostServices:
+        return HostServices(self, engine_id, settings)
+
+    async def _release(self, seat: Seat) -> None:
+        seat.retired = False
+        try:
+            async with asyncio.timeout(self.settings.limits.engine_timeout_ms / 1000):
+                await seat.engine.dispose()
+        except Exception:
+            _log.exception("engine %s failed in dispose", seat.id)
+
+
+_SPACES = re.compile(r"\s+")
+
+
+def _described(error: Exception) -> str:
+    text = _SPACES.sub(" ", str(error))[:500]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+__all__ = ["EngineUnavailable", "HostProfile", "Sidecar"]
