@@ -1,0 +1,46 @@
+"""Imports whole transcripts that agent runtimes have written to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from sidecar.messages.importers.detection import FORMATS, detect
+from sidecar.messages.importers.transcript import Imported, Transcript, TranscriptError
+
+__all__ = ["FORMATS", "Imported", "Transcript", "TranscriptError", "detect", "load"]
+
+
+def load(path: str | Path, format: str | None = None) -> Transcript:
+    """The conversation that the file holds; the format is found out where none is named.
+
+    Rows that are no part of the conversation, and lines that are damaged, are counted in `skipped`.
+
+    Raises:
+        TranscriptError: the file is of no known format, or not of the one that was named.
+        OSError: the file cannot be read.
+    """
+    file = Path(path)
+    name = detect(file) if format is None else format
+    if name not in FORMATS:
+        raise TranscriptError(f"unknown transcript format {name!r}; known are {', '.join(FORMATS)}")
+    transcript = _importer(name)(file)
+    if not transcript.items and not transcript.skipped:
+        raise TranscriptError(f"the file holds no {name} transcript")
+    return transcript
+
+
+def _importer(name: str) -> Callable[[Path], Transcript]:
+    if name == "claude-code":
+        from sidecar.messages.importers.claude_code import load as importer
+    elif name == "codex":
+        from sidecar.messages.importers.codex import load as importer
+    elif name in ("pi", "openclaw"):
+        from sidecar.messages.importers.pi import load as importer
+    elif name == "anthropic-messages":
+        from sidecar.messages.importers.documents import load_anthropic as importer
+    elif name == "swe-agent":
+        from sidecar.messages.importers.documents import load_trajectory as importer
+    else:
+        from sidecar.messages.importers.documents import load_chat as importer
+    return importer

@@ -1,0 +1,103 @@
+"""Imports Claude Code session files.
+
+Each row holds one block of a message. The rows stay messages of their own, with only `role` and `content`,
+which is what a request may have: the provider merges neighbours of one side, and times and ids stay exact.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Raw, Struct
+
+from sidecar.messages.importers.rows import (
+    Node,
+    Row,
+    active_branch,
+    encoded,
+    exact,
+    milliseconds,
+    rows,
+)
+from sidecar.messages.importers.transcript import Imported, Transcript
+
+
+class _Message(Struct):
+    role: str | None = None
+    id: str | None = None
+    content: Raw = Raw(b"")
+
+
+class _Row(Struct):
+    type: str | None = None
+    uuid: str | None = None
+    parentUuid: str | None = None
+    logicalParentUuid: str | None = None
+    isSidechain: bool | None = None
+    isCompactSummary: bool | None = None
+    isApiErrorMessage: bool | None = None
+    subtype: str | None = None
+    timestamp: str | None = None
+    message: _Message | None = None
+
+
+def load(path: Path) -> Transcript:
+    """The main conversation on its newest branch; sidechains are subagents' and left out."""
+    transcript = Transcript("anthropic")
+    told: list[Row[_Row]] = []
+    for row in rows(path, _Row, transcript):
+        reason = _not_told(row.values)
+        if reason is None:
+            told.append(row)
+        else:
+            transcript.skip(reason)
+    branch = _branch(told)
+    for index, (line, row) in enumerate(told):
+        message = row.message
+        if message is None or row.type not in ("user", "assistant"):
+            transcript.skip(_kind(row))
+        elif index not in branch:
+            transcript.skip("other branch")
+        elif row.isCompactSummary and transcript.items:
+            transcript.skip("compaction summary")
+        else:
+            content = Raw(exact(line, message.content))
+            raw = encoded({"role": message.role or row.type, "content": content})
+            transcript.items.append(Imported(raw, row.uuid, milliseconds(row.timestamp)))
+    return transcript
+
+
+def _not_told(row: _Row) -> str | None:
+    """Why a row is no part of the main conversation, if it is none; rows of its tree all are."""
+    if row.isSidechain:
+        return "sidechain"
+    if row.uuid is None:
+        return _kind(row)
+    return "api error" if row.isApiErrorMessage else None
+
+
+def _kind(row: _Row) -> str:
+    return ": ".join(filter(None, (row.type or "row without type", row.subtype)))
+
+
+def _branch(told: list[Row[_Row]]) -> set[int]:
+    """The newest branch, with the rows beside it that belong to messages on it.
+
+    Parallel calls make small forks: the result of one call hangs on its call's row, while the conversation
+    goes on from another's.
+    """
+    nodes = [Node(row.values.uuid, row.values.parentUuid or row.values.logicalParentUuid) for row in told]
+    branch = active_branch(nodes)
+    parts = {_message_id(told[index]) for index in branch} - {None}
+    for index, row in enumerate(told):
+        if index not in branch and _message_id(row) in parts:
+            branch.add(index)
+    ids = {nodes[index].id for index in branch}
+    for index, row in enumerate(told):
+        if index not in branch and nodes[index].parent in ids and b'"tool_result"' in row.line:
+            branch.add(index)
+    return branch
+
+
+def _message_id(row: Row[_Row]) -> str | None:
+    return None if row.values.message is None else row.values.message.id

@@ -1,0 +1,94 @@
+"""Imports session files of pi and OpenClaw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Raw, Struct
+
+from sidecar.messages.importers.rows import (
+    Node,
+    Row,
+    active_branch,
+    encoded,
+    exact,
+    milliseconds,
+    rows,
+)
+from sidecar.messages.importers.transcript import Imported, Transcript
+
+
+class _Row(Struct):
+    type: str | None = None
+    id: str | None = None
+    parentId: str | None = None
+    timestamp: str | int | float | None = None
+    message: Raw = Raw(b"")
+    customType: str | None = None
+    content: Raw = Raw(b"")
+    display: bool | None = None
+    details: Raw = Raw(b"")
+    summary: str | None = None
+    fromId: str | None = None
+    tokensBefore: int | None = None
+
+
+def load(path: Path) -> Transcript:
+    """The newest branch of the session's tree; files of the first version are a plain list.
+
+    A compaction's summary is imported only where the messages it stands for are not in the file.
+    """
+    transcript = Transcript("openclaw")
+    found = list(rows(path, _Row, transcript))
+    branch = _branch(found)
+    for index, row in enumerate(found):
+        raw = _message(row)
+        if raw is None:
+            transcript.skip(_kind(row.values))
+        elif index not in branch:
+            transcript.skip("other branch")
+        elif row.values.type == "compaction" and transcript.items:
+            transcript.skip("compaction")
+        else:
+            stamp = milliseconds(row.values.timestamp)
+            transcript.items.append(Imported(raw, row.values.id, stamp))
+    return transcript
+
+
+def _branch(found: list[Row[_Row]]) -> set[int]:
+    """The newest branch, with side branches on which nobody speaks: they hold what extensions have added."""
+    nodes = [Node(row.values.id, row.values.parentId) for row in found]
+    branch = active_branch(nodes)
+    places = {node.id: index for index, node in enumerate(nodes) if node.id is not None}
+    side_of: dict[int, int] = {}
+    for index, node in enumerate(nodes):
+        if index not in branch:
+            parent = places.get(node.parent, -1) if node.parent is not None else -1
+            side_of[index] = side_of.get(parent, index)
+    spoken = {side for index, side in side_of.items() if found[index].values.type == "message"}
+    return branch | {index for index, side in side_of.items() if side not in spoken}
+
+
+def _message(row: Row[_Row]) -> bytes | None:
+    """The message that a row stands for, `None` for rows that no model sees."""
+    values = row.values
+    if values.type == "message":
+        return exact(row.line, values.message) if bytes(values.message)[:1] == b"{" else None
+    stamp = milliseconds(values.timestamp)
+    if values.type == "custom_message":
+        made: dict[str, object] = {"role": "custom", "customType": values.customType or ""}
+        made["content"] = Raw(exact(row.line, values.content) or b'""')
+        made["display"] = values.display is True
+        if values.details:
+            made["details"] = Raw(exact(row.line, values.details))
+    elif values.type == "branch_summary" and values.summary:
+        made = {"role": "branchSummary", "summary": values.summary, "fromId": values.fromId}
+    elif values.type == "compaction" and values.summary:
+        made = {"role": "compactionSummary", "summary": values.summary, "tokensBefore": values.tokensBefore}
+    else:
+        return None
+    return encoded(made if stamp is None else {**made, "timestamp": stamp})
+
+
+def _kind(row: _Row) -> str:
+    return row.type or "row without type"
