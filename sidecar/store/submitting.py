@@ -61,7 +61,7 @@ def run_done(writes: list[Write]) -> None:
             done(write)
         except Exception as error:
             asyncio.get_running_loop().call_exception_handler(
-                {"message": f"the callback of a {write.verb} write failed", "exception": error}
+                {"message": f"the callback of the write {write.verb!r} failed", "exception": error}
             )
 
 
