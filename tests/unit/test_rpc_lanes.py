@@ -1,0 +1,96 @@
+"""Calls of one lane take effect in order, whatever mixture of orders and outcomes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.rpc.lanes import Lane, Lanes, Place
+
+
+class Member:
+    def __init__(self, name: int, exclusive: bool, outcome: Place) -> None:
+        self.name = name
+        self.exclusive = exclusive
+        self.outcome = outcome
+        self.lane: Lane | None = None
+        self.place = Place.NONE
+
+
+class Log:
+    """Starts members and remembers what runs."""
+
+    def __init__(self) -> None:
+        self.started: list[int] = []
+        self.running: list[Member] = []
+        self.lanes: Lanes[Member] = Lanes(self.start)
+
+    def start(self, member: Member) -> Place:
+        assert not any(other.place is Place.HOLDING for other in self.running), "started behind a holder"
+        assert not (member.exclusive and self.running), "an exclusive call started beside another"
+        self.started.append(member.name)
+        if member.outcome:
+            self.running.append(member)
+        return member.outcome
+
+    def end(self, member: Member) -> None:
+        self.running.remove(member)
+        self.lanes.leave(member)
+        self.lanes.pump()
+
+
+outcomes = st.sampled_from([Place.NONE, Place.OUTSTANDING, Place.HOLDING])
+members = st.builds(
+    lambda exclusive, outcome: (exclusive, Place.HOLDING if exclusive and outcome else outcome),
+    st.booleans(),
+    outcomes,
+)
+
+
+@given(st.lists(members, max_size=30), st.data())
+def test_one_lane_starts_in_order_and_never_two_where_one_must_be_alone(
+    kinds: list[tuple[bool, Place]], data: st.DataObject
+) -> None:
+    log = Log()
+    for name, (exclusive, outcome) in enumerate(kinds):
+        log.lanes.submit("lane", Member(name, exclusive, outcome))
+        while log.running and data.draw(st.booleans()):
+            log.end(data.draw(st.sampled_from(log.running)))
+    while log.running:
+        log.end(log.running[0])
+    assert log.started == list(range(len(kinds)))
+
+
+def test_lanes_do_not_wait_for_each_other() -> None:
+    log = Log()
+    log.lanes.submit("a", Member(1, True, Place.HOLDING))
+    log.running.clear()
+    assert not log.lanes.submit("b", Member(2, True, Place.HOLDING))
+    assert log.started == [1, 2]
+
+
+def test_pipelined_calls_start_beside_each_other() -> None:
+    log = Log()
+    for name in range(3):
+        assert not log.lanes.submit("a", Member(name, False, Place.OUTSTANDING))
+    assert log.started == [0, 1, 2]
+
+
+def test_a_pipelined_call_does_not_overtake_a_waiting_exclusive_one() -> None:
+    log = Log()
+    first = Member(1, False, Place.OUTSTANDING)
+    log.lanes.submit("a", first)
+    assert log.lanes.submit("a", Member(2, True, Place.NONE))
+    assert log.lanes.submit("a", Member(3, False, Place.NONE))
+    assert log.started == [1]
+    log.end(first)
+    assert log.started == [1, 2, 3]
+
+
+def test_a_withdrawn_call_lets_those_behind_it_start() -> None:
+    log = Log()
+    holder, exclusive = Member(1, False, Place.OUTSTANDING), Member(2, True, Place.NONE)
+    log.lanes.submit("a", holder)
+    log.lanes.submit("a", exclusive)
+    log.lanes.submit("a", Member(3, False, Place.NONE))
+    log.lanes.leave(exclusive)
+    log.lanes.pump()
+    assert log.started == [1, 3]
