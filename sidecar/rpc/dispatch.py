@@ -15,7 +15,7 @@ from sidecar.rpc.errors import Busy, InternalError, InvalidRequest, MethodNotFou
 from sidecar.rpc.lanes import Lanes, Place
 from sidecar.rpc.limits import PeerLimits
 from sidecar.rpc.parking import Parked, Parking
-from sidecar.rpc.router import PENDING, Order, Route
+from sidecar.rpc.router import PENDING, Order, Route, Router
 
 if TYPE_CHECKING:
     from sidecar.rpc.peer import Peer
@@ -43,12 +43,13 @@ _decode_cancel = msgspec.json.Decoder(_CancelParams).decode
 class Dispatcher:
     """The requests of one connection that are parked, waiting or running."""
 
-    def __init__(self, routes: dict[str, Route[object]], limits: PeerLimits, peer: "Peer") -> None:
+    def __init__(self, router: Router, limits: PeerLimits, peer: "Peer") -> None:
         self.peer = peer
         self.calls: dict[JsonId, Call] = {}
         """Started or waiting in a lane, and not answered."""
         self.parking = Parking()
-        self._routes = routes
+        self._router = router
+        self._routes = router.routes
         self._limits = limits
         self._lanes: Lanes[Call] = Lanes(self._run)
         self._held_bytes = 0
@@ -200,7 +201,7 @@ class Dispatcher:
         return self.peer.unsent > limits.max_unsent_bytes
 
     def _start(self, id: JsonId, method: str, params: Raw, size: int, restore: Restore | None) -> None:
-        route = self._routes.get(method)
+        route = self._routes.get(method) or self._router.load(method)
         if route is None or route.handler is None:
             self.refuse(id, MethodNotFound(method))
             return

@@ -66,7 +66,7 @@ class Peer:
         self._reader = FrameReader(self.limits.max_message_bytes)
         self._outbox = Outbox(transport)
         self._outgoing = OutgoingRequests(self.notify)
-        self._dispatcher = Dispatcher(router.routes, self.limits, self)
+        self._dispatcher = Dispatcher(router, self.limits, self)
         self._corks = 0
         self._turn_is_due = False
         self._paused = False

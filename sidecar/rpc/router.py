@@ -1,6 +1,6 @@
 """Which handler serves which method, with the type of its params."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -103,6 +103,7 @@ class Router:
     def __init__(self) -> None:
         self.routes: dict[str, Route[object]] = {}
         """Requests and notifications by method."""
+        self._loaders: dict[str, Callable[[], None]] = {}
 
     def request(
         self,
@@ -146,6 +147,23 @@ class Router:
             ValueError: the method is served already.
         """
         self._add(Route(method, params_type, notified=handler, urgent=urgent))
+
+    def later(self, methods: Iterable[str], load: Callable[[], None]) -> None:
+        """Serve request methods whose handlers `load` registers when the first of them is asked for."""
+        for method in methods:
+            self._loaders[method] = load
+
+    def load(self, method: str) -> "Route[object] | None":
+        """The route of a method that is registered late; `None` where there is none."""
+        load = self._loaders.pop(method, None)
+        if load is not None and method not in self.routes:
+            load()
+        return self.routes.get(method)
+
+    @property
+    def methods(self) -> list[str]:
+        """Every method that is served, registered late or not."""
+        return sorted({*self.routes, *self._loaders})
 
     def _add(self, route: Route[P]) -> None:
         if route.method in self.routes:

@@ -26,26 +26,15 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams, RpcError
 from sidecar.rpc.peer import Peer
 from sidecar.rpc.router import Router
+from sidecar.server.areas import register_areas
 from sidecar.server.configuration.resolve import ConfigurationError, resolve
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.engines import EngineUnavailable
 from sidecar.server.failures import to_rpc_error, without_paths
-from sidecar.server.handlers import (
-    assemble,
-    compact,
-    engines,
-    explain,
-    ingest,
-    session_changes,
-    sessions,
-    tools,
-    turns,
-)
 from sidecar.server.sidecar import HostProfile, Sidecar
 from sidecar.store import open_store
 from sidecar.store.contract import SessionStore, StoreError
 
-AREAS = (ingest, assemble, compact, turns, explain, sessions, session_changes, tools, engines)
 CONFIG_PATH = "/initializationOptions/contextEngine/config"
 
 _log = logging.getLogger(__name__)
@@ -91,10 +80,9 @@ class SidecarApplication:
             await store.close()
             raise
         self._sidecar = sidecar
-        for area in AREAS:
-            area.register(self._router, sidecar)
+        register_areas(self._router, sidecar)
         self._apply_limits(settings)
-        return _answer(version, sidecar, seat.describe(), sorted(self._router.routes))
+        return _answer(version, sidecar, seat.describe(), self._router.methods)
 
     async def close(self) -> None:
         """Release engines and the store."""

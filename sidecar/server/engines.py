@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, json
 
 from sidecar.engine.contract import OPTIONAL_MEMBERS, ContextEngine
-from sidecar.engine.guard.continuity import digest
 from sidecar.engine.loading import BUILT_IN, EngineNotLoadable, find_engines, import_target, load_engine
+from sidecar.engine.signature import digest
 from sidecar.protocol.base import EngineInfo, FallbackFor
 from sidecar.protocol.engine import EngineListing
 from sidecar.server.configuration.settings import Settings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from sidecar.engine.guard.fit import Overflow
 from sidecar.engine.host import HostCapabilityMissing
+from sidecar.engine.overflow import Overflow
 from sidecar.messages.contract import MessageError
 from sidecar.protocol import errors as codes
 from sidecar.rpc.errors import InternalError, InvalidParams, RequestCancelled, RpcError

@@ -7,28 +7,29 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
-from sidecar.engine.guard.fit import Overflow
 from sidecar.engine.host import HostCapabilityMissing
+from sidecar.engine.overflow import Overflow
 from sidecar.messages.contract import Dialect
 from sidecar.messages.dialects import dialect
 from sidecar.rpc.errors import RpcError
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.engines import EngineSlot, EngineUnavailable, Seat
 from sidecar.server.failures import EngineFailed
-from sidecar.server.host_services import HostServices
-from sidecar.server.intake import Intake
-from sidecar.server.sessions.reconcile import Reconciler
-from sidecar.server.sessions.registry import SessionRegistry
 from sidecar.store.contract import SessionRef, SessionSettings, SessionStore, StoreError
-from sidecar.tokens.choose import counter
 
 if TYPE_CHECKING:
     from sidecar.rpc.peer import Peer
+    from sidecar.server.host_services import HostServices
+    from sidecar.server.intake import Intake
+    from sidecar.server.sessions.reconcile import Reconciler
+    from sidecar.server.sessions.registry import SessionRegistry
     from sidecar.summarize.contract import Summariser
+    from sidecar.tokens.contract import TokenCounter
 
 T = TypeVar("T")
 
@@ -56,13 +57,8 @@ class Sidecar:
         self.profile = profile
         self.peer = peer
         self.dialect: Dialect = dialect(profile.message_format)
-        self.counter = counter(settings.token_counter)
         self.slot = EngineSlot(settings, profile.capabilities, self._services)
-        self.sessions = SessionRegistry(self)
-        self.intake = Intake(self)
-        self.reconciler = Reconciler(self)
         self._choices: OrderedDict[tuple[str, str | None], Seat] = OrderedDict()
-        self._extractive: Summariser | None = None
 
     @property
     def host_capabilities(self) -> frozenset[str]:
@@ -73,14 +69,42 @@ class Sidecar:
         """The key of a session of this connection."""
         return SessionRef(self.profile.namespace, session_id)
 
-    @property
+    # Parts that the first answer does not need are made when they are first used: start-up counts.
+
+    @cached_property
+    def counter(self) -> TokenCounter:
+        """Counts tokens of text."""
+        from sidecar.tokens.choose import counter
+
+        return counter(self.settings.token_counter)
+
+    @cached_property
+    def sessions(self) -> SessionRegistry:
+        """The sessions that are in use."""
+        from sidecar.server.sessions.registry import SessionRegistry
+
+        return SessionRegistry(self)
+
+    @cached_property
+    def intake(self) -> Intake:
+        """Takes single messages in."""
+        from sidecar.server.intake import Intake
+
+        return Intake(self)
+
+    @cached_property
+    def reconciler(self) -> Reconciler:
+        """Tells what of a host's transcript is known."""
+        from sidecar.server.sessions.reconcile import Reconciler
+
+        return Reconciler(self)
+
+    @cached_property
     def extractive(self) -> Summariser:
         """The summariser that needs no model."""
-        if self._extractive is None:
-            from sidecar.summarize.deterministic import DeterministicSummariser
+        from sidecar.summarize.deterministic import DeterministicSummariser
 
-            self._extractive = DeterministicSummariser(self.counter)
-        return self._extractive
+        return DeterministicSummariser(self.counter)
 
     def make_summariser(self, complete: Callable[..., Awaitable[str]]) -> Summariser:
         """The best summariser that this host allows."""
@@ -166,6 +190,8 @@ class Sidecar:
         await self.store.close()
 
     def _services(self, engine_id: str, settings: Any) -> HostServices:
+        from sidecar.server.host_services import HostServices
+
         return HostServices(self, engine_id, settings)
 
     async def _release(self, seat: Seat) -> None:

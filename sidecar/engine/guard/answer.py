@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from sidecar.engine.contract import Assembly, Kept, Kind, Made, Timeline
 from sidecar.engine.entry import Entry
-from sidecar.engine.guard.fit import Fitted, Fitter, Overflow, tokens_of
+from sidecar.engine.guard.fit import Fitted, Fitter, tokens_of
 from sidecar.engine.guard.minimum import minimum
 from sidecar.engine.guard.slot import Cost, Slot, Writer
+from sidecar.engine.overflow import Overflow
 from sidecar.messages.contract import Dialect
 
 

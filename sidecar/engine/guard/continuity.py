@@ -62,8 +62,3 @@ def _update(digest: blake2b, messages: Sequence[bytes]) -> None:
     for message in messages:
         digest.update(len(message).to_bytes(8, "big"))
         digest.update(message)
-
-
-def digest(text: str) -> str:
-    """A short stand-in for a text in a signature."""
-    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

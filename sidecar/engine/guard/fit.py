@@ -6,15 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sidecar.engine.guard.slot import Slot, Writer
+from sidecar.engine.overflow import Overflow
 from sidecar.messages.contract import Dialect, Leave, Missing, Send
-
-
-class Overflow(Exception):
-    """Raised when even the minimum exceeds the budget (error 1002)."""
-
-    def __init__(self, required: int) -> None:
-        super().__init__(f"the minimum needs {required} tokens")
-        self.required = required
 
 
 class Fitted(NamedTuple):

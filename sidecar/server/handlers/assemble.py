@@ -6,9 +6,9 @@ from msgspec import Raw
 
 from sidecar.engine.contract import AssembleRequest, Assembly, Kept, Made
 from sidecar.engine.guard.answer import Answer
-from sidecar.engine.guard.continuity import digest
 from sidecar.engine.guard.decisions import record
-from sidecar.engine.guard.fit import Overflow
+from sidecar.engine.overflow import Overflow
+from sidecar.engine.signature import digest
 from sidecar.messages.folding import fold
 from sidecar.protocol.context import (
     AssembleContextParams,
