@@ -12,6 +12,7 @@ PieceKind = Literal["said", "call", "result", "code", "earlier"]
 
 LONGEST_PIECE = 320
 """Characters; longer lines are cut at a comma or blank."""
+LONGEST_CALL = 180
 LINES_PER_RESULT = 10
 """Lines of one tool result that may be quoted: its head, errors, then lines with ids and paths."""
 LONGEST_MESSAGE = 200_000
@@ -43,7 +44,7 @@ class Piece(NamedTuple):
     source: int
     """Position of its message among the sources, -1 for the earlier summary."""
     place: int
-    """Position within its message."""
+    """Position within its message; neighbours differ by 1."""
     is_last: bool
     kind: PieceKind
     role: str
@@ -56,10 +57,11 @@ def pieces_of(sources: Sequence[SourceMessage]) -> list[Piece]:
     """All pieces of the sources, in order."""
     found: list[Piece] = []
     for number, source in enumerate(sources):
-        texts = list(_result_texts(source.text)) if source.role == "tool" else list(_said_texts(source.text))
-        for index, (kind, text) in enumerate(texts):
-            is_last = index == len(texts) - 1
-            found.append(Piece(len(found), number, index, is_last, kind, source.role, source.turn_id, text))
+        said = _result_lines(source.text) if source.role == "tool" else enumerate(_said(source.text))
+        parts = list(said)
+        for place, (kind, text) in parts:
+            is_last = place == parts[-1][0]
+            found.append(Piece(len(found), number, place, is_last, kind, source.role, source.turn_id, text))
     return found
 
 
@@ -83,7 +85,7 @@ def shorten(text: str, limit: int) -> str:
     return text[: cut if cut > 0 else max(0, limit - 1)].rstrip() + "…"
 
 
-def _said_texts(text: str) -> Iterator[tuple[PieceKind, str]]:
+def _said(text: str) -> Iterator[tuple[PieceKind, str]]:
     fenced = False
     for line in _lines(text):
         if line.startswith(("```", "~~~")):
@@ -91,20 +93,21 @@ def _said_texts(text: str) -> Iterator[tuple[PieceKind, str]]:
         elif fenced:
             yield "code", shorten(line, LONGEST_PIECE)
         elif CALL_LINE.match(line):
-            yield "call", shorten(line, LONGEST_PIECE)
+            yield "call", shorten(line, LONGEST_CALL)
         else:
             for sentence in _sentences(line):
                 yield "said", sentence
 
 
-def _result_texts(text: str) -> Iterator[tuple[PieceKind, str]]:
+def _result_lines(text: str) -> Iterator[tuple[int, tuple[PieceKind, str]]]:
+    """The lines of a tool result that may be quoted, each with its number."""
     lines = [part for line in _lines(text) for part in _split_long(line)]
     kept = set(range(min(1, len(lines))))
     for wanted, most in ((ERROR_WORDS, LINES_PER_RESULT // 2), (REFERENCE, LINES_PER_RESULT)):
         matching = [n for n, line in enumerate(lines) if n not in kept and wanted.search(line)]
         kept.update(_spread(matching, most - len(kept) + 1))
     for number in sorted(kept):
-        yield "result", lines[number]
+        yield number, ("result", lines[number])
 
 
 def _spread(numbers: list[int], most: int) -> Iterable[int]:

@@ -1,0 +1,61 @@
+"""Keeps calls to a model from running away."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+
+Clock = Callable[[], float]
+"""Seconds that never go back."""
+
+
+class SpendGuard:
+    """Allows so many calls within any window of time."""
+
+    def __init__(self, most_calls: int = 24, window_seconds: float = 600, clock: Clock = monotonic) -> None:
+        self._most_calls = most_calls
+        self._window_seconds = window_seconds
+        self._clock = clock
+        self._calls: deque[float] = deque()
+
+    def take(self) -> bool:
+        """True, and one call spent, where the window has room for it."""
+        now = self._clock()
+        while self._calls and now - self._calls[0] >= self._window_seconds:
+            self._calls.popleft()
+        if len(self._calls) >= self._most_calls:
+            return False
+        self._calls.append(now)
+        return True
+
+
+class CircuitBreaker:
+    """Stops calls for a while after several failures in a row, then lets one through as a trial."""
+
+    def __init__(self, most_failures: int = 3, open_seconds: float = 300, clock: Clock = monotonic) -> None:
+        self._most_failures = most_failures
+        self._open_seconds = open_seconds
+        self._clock = clock
+        self._failures = 0
+        self._opened_at = 0.0
+
+    def allows(self) -> bool:
+        """True where a call may be tried; while the breaker is open, once in every `open_seconds`."""
+        if self._failures < self._most_failures:
+            return True
+        now = self._clock()
+        if now - self._opened_at < self._open_seconds:
+            return False
+        self._opened_at = now
+        return True
+
+    def succeeded(self) -> None:
+        """Take in that a call gave something useful: the breaker closes."""
+        self._failures = 0
+
+    def failed(self) -> None:
+        """Take in that a call failed, or gave nothing useful."""
+        self._failures += 1
+        if self._failures >= self._most_failures:
+            self._opened_at = self._clock()
