@@ -29,12 +29,15 @@ def align(
     transcript: Sequence[TranscriptItem],
     *,
     whole: bool = True,
+    from_start: bool = True,
     leading_keys: LeadingKeys | None = None,
 ) -> list[int | None]:
     """For each message of `transcript` its index in `stored`, ascending, or `None` for an unknown message.
 
     `whole` says that the transcript starts where the history does, or later; otherwise it is a piece that was
     added at the end, and text alone counts only where the piece overlaps the end of what is stored.
+    `from_start` is false where `stored` lacks the beginning of the history, so that the first messages of
+    both sides need not be the same.
     `leading_keys` gives, for an index of the transcript, the fingerprints of the message's beginnings
     (`identity.leading_keys`): so a message is found into which the host has merged the one behind it.
     """
@@ -48,10 +51,10 @@ def align(
     for _ in range(2):
         # What the first round was not sure of may stand between two anchors in the second.
         for gap in sides.gaps():
-            match_text(sides, gap, whole=whole)
+            match_text(sides, gap, whole=whole, from_start=from_start)
     _anchor_calls_in_place(sides)
     if leading_keys is not None:
-        _match_merged(sides, lambda index: leading_keys(known[index]), whole=whole)
+        _match_merged(sides, lambda index: leading_keys(known[index]), from_start=whole and from_start)
     found: list[int | None] = [None] * len(transcript)
     for index, match in zip(known, sides.found, strict=True):
         found[index] = match
@@ -117,11 +120,11 @@ def _once(keys: _Keys, start: int, stop: int) -> dict[Hashable, int]:
     return found
 
 
-def _match_merged(sides: Sides, leading_keys: LeadingKeys, *, whole: bool) -> None:
+def _match_merged(sides: Sides, leading_keys: LeadingKeys, *, from_start: bool) -> None:
     """Matches a message whose beginning is the stored message that is due at its place."""
     for gap in sides.gaps():
-        from_start = whole and gap.stored == 0 and gap.transcript == 0
-        if gap.after_anchor or from_start:
+        is_first = gap.stored == 0 and gap.transcript == 0
+        if gap.after_anchor or (is_first and from_start):
             _match_beginning(sides, gap, gap.transcript, [gap.stored], leading_keys)
         last = gap.transcript_stop - 1
         if gap.before_anchor and sides.found[last] is None:

@@ -14,10 +14,10 @@ Pair = tuple[int, int]
 """Index in the stored history, index in the transcript."""
 
 
-def match_text(sides: Sides, gap: Gap, *, whole: bool) -> None:
+def match_text(sides: Sides, gap: Gap, *, whole: bool, from_start: bool) -> None:
     """Matches messages of equal text inside `gap`, the surest first."""
-    from_start = whole and gap.stored == 0 and gap.transcript == 0
-    if gap.after_anchor or from_start:
+    is_first = gap.stored == 0 and gap.transcript == 0
+    if gap.after_anchor or (is_first and whole and from_start):
         gap = _trim_front(sides, gap)
     if gap.before_anchor:
         gap = _trim_back(sides, gap)
