@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from sidecar.engine.entry import Entry
-from sidecar.store.contract import SummaryNode
-
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from sidecar.engine.entry import Entry
     from sidecar.engine.host import EngineHost
+    from sidecar.store.contract import SummaryNode
 
 Kind = Literal["system", "summary", "activityLog", "recent", "memory", "recall"]
 """What a part of the answer is for, as `composition` names it."""

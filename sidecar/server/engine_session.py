@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from sidecar.server.sessions.live import LiveSession
-from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.store.contract import AddSummary, SummaryNode
+
+if TYPE_CHECKING:
+    from sidecar.server.sessions.live import LiveSession
+    from sidecar.server.sessions.timeline import SessionTimeline
 
 Report = Callable[[str, int | None], None]
 

@@ -11,12 +11,12 @@ from sidecar.engine.contract import OPTIONAL_MEMBERS, ContextEngine
 from sidecar.engine.loading import BUILT_IN, EngineNotLoadable, find_engines, import_target, load_engine
 from sidecar.engine.signature import digest
 from sidecar.protocol.base import EngineInfo, FallbackFor
-from sidecar.protocol.engine import EngineListing
 from sidecar.server.configuration.settings import Settings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from sidecar.protocol.engine import EngineListing
     from sidecar.server.host_services import HostServices
 
 WIRE_NAMES = {"after_turn": "afterTurn"}
@@ -106,6 +106,8 @@ class EngineSlot:
 
     def listing(self, active: str) -> Iterator[EngineListing]:
         """Every installed engine, with whether it could be selected."""
+        from sidecar.protocol.engine import EngineListing
+
         for found in find_engines():
             try:
                 kind = self._usable(found.id)

@@ -14,8 +14,6 @@ from msgspec import Struct
 
 from sidecar.engine.host import HostCapabilityMissing
 from sidecar.engine.overflow import Overflow
-from sidecar.messages.contract import Dialect
-from sidecar.messages.dialects import dialect
 from sidecar.rpc.errors import RpcError
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.engines import EngineSlot, EngineUnavailable, Seat
@@ -23,6 +21,7 @@ from sidecar.server.failures import EngineFailed
 from sidecar.store.contract import SessionRef, SessionSettings, SessionStore, StoreError
 
 if TYPE_CHECKING:
+    from sidecar.messages.contract import Dialect
     from sidecar.rpc.peer import Peer
     from sidecar.server.host_services import HostServices
     from sidecar.server.intake import Intake
@@ -56,7 +55,6 @@ class Sidecar:
         self.store = store
         self.profile = profile
         self.peer = peer
-        self.dialect: Dialect = dialect(profile.message_format)
         self.slot = EngineSlot(settings, profile.capabilities, self._services)
         self._choices: OrderedDict[tuple[str, str | None], Seat] = OrderedDict()
 
@@ -70,6 +68,13 @@ class Sidecar:
         return SessionRef(self.profile.namespace, session_id)
 
     # Parts that the first answer does not need are made when they are first used: start-up counts.
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """The dialect of every message on the connection."""
+        from sidecar.messages.dialects import dialect
+
+        return dialect(self.profile.message_format)
 
     @cached_property
     def counter(self) -> TokenCounter:

@@ -7,6 +7,7 @@ Precedence, strongest first: `engine` of the handshake, `config` of the handshak
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -59,9 +60,8 @@ def config_file(file: Path | None, environ: Mapping[str, str]) -> Path:
         return file
     if named := environ.get(ENV_CONFIG):
         return Path(named)
-    base = environ.get("XDG_CONFIG_HOME")
-    if base and os.name == "posix":
-        return Path(base, APPLICATION, "config.toml")
+    if sys.platform == "linux":
+        return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "config.toml"
     from platformdirs import user_config_path
 
     return user_config_path(APPLICATION, appauthor=False) / "config.toml"
@@ -160,9 +160,14 @@ def _state_dir(environ: Mapping[str, str], host: str | None, file: str | None) -
     chosen = host or environ.get(ENV_STATE_DIR) or file
     if chosen:
         return Path(chosen).expanduser()
-    base = environ.get("XDG_STATE_HOME")
-    if base and os.name == "posix":
-        return Path(base, APPLICATION)
+    if sys.platform == "linux":
+        return _xdg(environ, "XDG_STATE_HOME", ".local/state")
     from platformdirs import user_state_path
 
     return user_state_path(APPLICATION, appauthor=False)
+
+
+def _xdg(environ: Mapping[str, str], variable: str, default: str) -> Path:
+    """The directory that the XDG rules give; the library for all platforms takes 10 ms to load."""
+    base = environ.get(variable, "")
+    return (Path(base) if base.startswith("/") else Path.home() / default) / APPLICATION
