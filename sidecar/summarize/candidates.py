@@ -18,6 +18,9 @@ LINES_PER_RESULT = 10
 LONGEST_MESSAGE = 200_000
 """Characters of one message that are looked at: its beginning and its end."""
 
+FENCES = ("```", "~~~")
+SHORTEST_LINE_TO_CUT = 60
+"""Bytes, so that Chinese is cut at a third of the characters."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[。！？；])(?=[^”’」』）)\s])")
 CALL_LINE = re.compile(r"[\w.:/-]{1,80}\(\s*\{.*\}\s*\)$")
 ERROR_WORDS = re.compile(
@@ -88,7 +91,7 @@ def shorten(text: str, limit: int) -> str:
 def _said(text: str) -> Iterator[tuple[PieceKind, str]]:
     fenced = False
     for line in _lines(text):
-        if line.startswith(("```", "~~~")):
+        if line.startswith(FENCES):
             fenced = not fenced
         elif fenced:
             yield "code", shorten(line, LONGEST_PIECE)
@@ -101,7 +104,7 @@ def _said(text: str) -> Iterator[tuple[PieceKind, str]]:
 
 def _result_lines(text: str) -> Iterator[tuple[int, tuple[PieceKind, str]]]:
     """The lines of a tool result that may be quoted, each with its number."""
-    lines = [part for line in _lines(text) for part in _split_long(line)]
+    lines = [part for line in _lines(text) if not line.startswith(FENCES) for part in _split_long(line)]
     kept = set(range(min(1, len(lines))))
     for wanted, most in ((ERROR_WORDS, LINES_PER_RESULT // 2), (REFERENCE, LINES_PER_RESULT)):
         matching = [n for n, line in enumerate(lines) if n not in kept and wanted.search(line)]
@@ -122,12 +125,12 @@ def _lines(text: str) -> Iterator[str]:
         text = f"{text[: LONGEST_MESSAGE // 2]}\n{text[-LONGEST_MESSAGE // 2 :]}"
     for line in text.splitlines():
         folded = " ".join(line.split())
-        if folded and any(map(str.isalnum, folded)):
+        if any(map(str.isalnum, folded)) or folded.startswith(FENCES):
             yield folded
 
 
 def _sentences(line: str) -> list[str]:
-    if len(line) < 60:
+    if len(line) < SHORTEST_LINE_TO_CUT and len(line.encode(errors="replace")) < SHORTEST_LINE_TO_CUT:
         return [line]
     return [part for sentence in SENTENCE_END.split(line) if sentence for part in _split_long(sentence)]
 
