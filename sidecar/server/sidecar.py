@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sidecar.server.sessions.reconcile import Reconciler
     from sidecar.server.sessions.registry import SessionRegistry
     from sidecar.summarize.contract import Summariser
+    from sidecar.summarize.host_model import Complete
     from sidecar.tokens.contract import TokenCounter
 
 T = TypeVar("T")
@@ -111,13 +112,13 @@ class Sidecar:
 
         return DeterministicSummariser(self.counter)
 
-    def make_summariser(self, complete: Callable[..., Awaitable[str]]) -> Summariser:
+    def make_summariser(self, complete: Complete) -> Summariser:
         """The best summariser that this host allows."""
         if "runtime/complete" not in self.host_capabilities:
             return self.extractive
-        from sidecar.summarize.host_model import ModelSummariser
+        from sidecar.summarize.host_model import HostModelSummariser
 
-        return ModelSummariser(complete, self.extractive, self.counter)
+        return HostModelSummariser(complete, self.counter, self.extractive)
 
     # Engines
 
