@@ -41,7 +41,7 @@ soak: $(INSTALLED) ## Run the long kill loops and load tests
 	@$(BIN)/pytest -q -m soak $(ARGS)
 
 schema: $(INSTALLED) ## Regenerate the schema and the client types
-	@$(BIN)/context-sidecar schema --write
+	@$(BIN)/python -m sidecar.codegen
 
 venv: $(INSTALLED) ## Build or refresh .venv from requirements.lock
 
