@@ -1,0 +1,102 @@
+"""Where settings come from, and which of them wins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sidecar.server.configuration.resolve import ConfigurationError, resolve
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "config.toml"
+    path.write_text(
+        'stateDir = "/from/file"\n[plugins.slots]\ncontextEngine = "from-file"\n[limits]\nmaxInFlight = 7\n',
+        encoding="utf-8",
+    )
+    return path
+
+
+def nowhere(tmp_path: Path) -> dict[str, str]:
+    return {
+        "XDG_CONFIG_HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "HOME": str(tmp_path),
+    }
+
+
+def test_without_anything_configured_the_defaults_hold(tmp_path: Path) -> None:
+    settings = resolve(environ=nowhere(tmp_path))
+    assert settings.engine is None
+    assert settings.store.kind == "sqlite"
+    assert settings.limits.default_token_budget == 128_000
+
+
+def test_the_file_is_read(file: Path) -> None:
+    settings = resolve(file=file, environ={})
+    assert (settings.engine, settings.limits.max_in_flight) == ("from-file", 7)
+    assert settings.state_dir == Path("/from/file")
+
+
+def test_the_environment_wins_over_the_file(file: Path) -> None:
+    environ = {"CONTEXT_SIDECAR_STATE_DIR": "/from/environment", "CONTEXT_SIDECAR_ENGINE": "from-environment"}
+    settings = resolve(file=file, environ=environ)
+    assert settings.state_dir == Path("/from/environment")
+    assert settings.engine == "from-environment"
+
+
+def test_the_hosts_config_wins_over_the_environment(file: Path) -> None:
+    environ = {"CONTEXT_SIDECAR_STATE_DIR": "/from/environment", "CONTEXT_SIDECAR_ENGINE": "from-environment"}
+    overrides = {"stateDir": "/from/host", "plugins": {"slots": {"contextEngine": "from-config"}}}
+    settings = resolve(file=file, overrides=overrides, environ=environ)
+    assert (settings.state_dir, settings.engine) == (Path("/from/host"), "from-config")
+    assert settings.limits.max_in_flight == 7
+
+
+def test_the_hosts_engine_wins_over_its_config(file: Path) -> None:
+    overrides = {"plugins": {"slots": {"contextEngine": "from-config"}}}
+    assert resolve(file=file, overrides=overrides, engine="chosen", environ={}).engine == "chosen"
+
+
+def test_an_unknown_key_is_warned_about(tmp_path: Path) -> None:
+    settings = resolve(overrides={"limitz": {}, "limits": {"maxInflight": 3}}, environ=nowhere(tmp_path))
+    assert settings.warnings == ("unknown setting limitz", "unknown setting limits.maxInflight")
+
+
+def test_code_to_load_is_never_taken_from_the_wire(tmp_path: Path) -> None:
+    overrides = {"plugins": {"load": {"paths": ["/somewhere"]}}}
+    settings = resolve(overrides=overrides, environ=nowhere(tmp_path))
+    assert settings.load_paths == ()
+    assert any("plugins.load" in warning for warning in settings.warnings)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "path"),
+    [
+        ({"limits": {"maxInFlight": "many"}}, ("limits", "maxInFlight")),
+        ({"limits": {"defaultTokenBudget": 0}}, ("limits", "defaultTokenBudget")),
+        ({"store": {"kind": "paper"}}, ("store", "kind")),
+        ({"plugins": {"entries": {"full": {"enabled": 3}}}}, ("plugins", "entries", "full", "enabled")),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_name(
+    tmp_path: Path, overrides: dict[str, object], path: tuple[str, ...]
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        resolve(overrides=overrides, environ=nowhere(tmp_path))
+    assert refused.value.path == path
+    assert refused.value.source == "config"
+
+
+def test_a_file_that_was_named_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        resolve(file=tmp_path / "missing.toml", environ={})
+
+
+def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("this is = = not toml", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="configuration file"):
+        resolve(file=path, environ={})
