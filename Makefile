@@ -9,7 +9,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PYTHON ?=
-PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3 python
+PYTHONS := $(or $(PYTHON),python3.11 python3.12 python3.13 python3 python)
 ARGS ?=
 
 # The type checker comes with its JavaScript inside its wheel; this keeps it from asking for a newer one.
@@ -54,22 +54,20 @@ clean: ## Remove caches and build output (.venv stays)
 	find . -name node_modules -prune -o -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 $(BIN)/python:
-	@python=; \
+	@python=; without_venv=; \
 	for candidate in $(PYTHONS); do \
-		if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-			python=$$candidate; break; \
-		fi; \
+		"$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+		if "$$candidate" -c 'import ensurepip, venv' 2>/dev/null; then python=$$candidate; break; fi; \
+		without_venv=$$candidate; \
 	done; \
-	if [ -z "$$python" ]; then \
-		echo "No Python from 3.11 on was found. Install one, or name it: make venv PYTHON=/path/to/python3" >&2; \
-		exit 1; \
-	fi; \
-	if ! "$$python" -c 'import venv, ensurepip' 2>/dev/null; then \
-		echo "$$python has no venv module. On Debian and Ubuntu: apt-get install python3-venv" >&2; \
-		exit 1; \
-	fi; \
-	echo "Creating $(VENV) with $$("$$python" -V)"; \
-	"$$python" -m venv --clear $(VENV)
+	if [ -n "$$python" ]; then \
+		echo "Creating $(VENV) with $$("$$python" -V)"; \
+		"$$python" -m venv --clear $(VENV); \
+	elif [ -n "$$without_venv" ]; then \
+		echo "$$without_venv has no venv module. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; \
+	else \
+		echo "No Python from 3.11 on among: $(PYTHONS). Install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; \
+	fi
 
 $(INSTALLED): pyproject.toml requirements.lock | $(BIN)/python
 	@echo "Installing what requirements.lock names into $(VENV)"
