@@ -1,0 +1,1 @@
+"""The requests of the protocol as methods, one module for each area."""

@@ -1,0 +1,129 @@
+"""The process of a sidecar, with private pipes to its three streams."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from signal import SIGTERM
+
+from sidecar.client.errors import SidecarNotStarted
+from sidecar.client.stderr_lines import StderrLines
+
+_DRAIN_S = 0.5
+"""How long the rest of standard error is waited for once the process has ended."""
+
+
+class ChildProcess:
+    """A child whose descriptors belong to this object."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, source: int, sink: int, stderr: StderrLines, error_end: int
+    ) -> None:
+        self.source = source
+        """Descriptor of what the child writes to standard output."""
+        self.sink = sink
+        """Descriptor of what the child reads as standard input."""
+        self._process = process
+        self._stderr = stderr
+        self._error_end = error_end
+        self._ended = asyncio.create_task(process.wait(), name="sidecar-exit")
+        self._closed = False
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        *,
+        on_stderr: Callable[[str], None],
+        env: Mapping[str, str],
+        cwd: str | Path | None,
+    ) -> ChildProcess:
+        """Start the program; it is in a process group of its own, so that Ctrl-C leaves it to its host.
+
+        Raises:
+            SidecarNotStarted: there is no such program, or it may not be run.
+        """
+        child_in, sink = os.pipe()
+        source, child_out = os.pipe()
+        error_end, child_err = os.pipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=child_in,
+                stdout=child_out,
+                stderr=child_err,
+                env=env,
+                cwd=cwd,
+                process_group=0 if os.name == "posix" else None,
+            )
+        except (OSError, ValueError) as problem:
+            _close(sink, source, error_end)
+            reason = getattr(problem, "strerror", None) or str(problem)
+            raise SidecarNotStarted(f"cannot start {command[0]}: {reason}") from problem
+        except BaseException:
+            _close(sink, source, error_end)
+            raise
+        finally:
+            _close(child_in, child_out, child_err)
+        return cls(process, source, sink, StderrLines(error_end, on_stderr), error_end)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; `None` while the process runs."""
+        return self._process.returncode
+
+    @property
+    def last_stderr(self) -> list[str]:
+        """The newest lines of standard error."""
+        return list(self._stderr.last)
+
+    async def wait(self, limit_s: float | None = None) -> int | None:
+        """The exit code once the process has ended; `None` where it still runs after `limit_s` seconds."""
+        done, _ = await asyncio.wait((self._ended,), timeout=limit_s)
+        if not done:
+            return None
+        await self._stderr.drain(_DRAIN_S)
+        return self._ended.result()
+
+    def terminate(self) -> None:
+        """Ask the process to end."""
+        self._signal(SIGTERM)
+
+    def kill(self) -> None:
+        """End the process at once."""
+        with contextlib.suppress(ProcessLookupError):
+            if self.exit_code is None:
+                self._process.kill()
+
+    def end_input(self) -> None:
+        """Close the child's standard input."""
+        _close(self.sink)
+        self.sink = -1
+
+    def close(self) -> None:
+        """Release the descriptors; the process must have ended, or be about to."""
+        if not self._closed:
+            self._closed = True
+            self._stderr.close()
+            self._ended.cancel()
+            _close(self.source, self.sink, self._error_end)
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if self.exit_code is None:
+                self._process.send_signal(number)
+
+
+def _close(*descriptors: int) -> None:
+    for fd in descriptors:
+        if fd >= 0:
+            with contextlib.suppress(OSError):
+                os.close(fd)

@@ -1,0 +1,145 @@
+"""A connection to one sidecar process, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from sidecar.client.child_process import ChildProcess
+from sidecar.client.errors import (
+    ClientClosed,
+    RequestTimedOut,
+    SidecarError,
+    SidecarExited,
+    UnexpectedAnswer,
+    request_failure,
+)
+from sidecar.client.host_callbacks import callback_fault
+from sidecar.rpc.errors import ConnectionLost, InvalidResult, RemoteError
+from sidecar.rpc.errors import RequestTimedOut as NoAnswerInTime
+from sidecar.rpc.limits import PeerLimits
+from sidecar.rpc.peer import Peer
+from sidecar.rpc.router import Router
+from sidecar.rpc.stdio import StdioTransport
+
+T = TypeVar("T")
+
+_LAST_WORDS_S = 5.0
+"""How long a sidecar that has closed its output is waited for."""
+_SHUTDOWN_S = 5.0
+_EXIT_S = 5.0
+_TERMINATE_S = 2.0
+
+
+class Connection:
+    """Speaks with a child over its pipes; used on the loop's thread only."""
+
+    def __init__(self, child: ChildProcess, peer: Peer) -> None:
+        self._child = child
+        self._peer = peer
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        command: Sequence[str],
+        router: Router,
+        *,
+        on_stderr: Callable[[str], None],
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+    ) -> Connection:
+        """Start the command and speak with it; `env` is laid over this process's environment.
+
+        Raises:
+            SidecarNotStarted: the command cannot be run.
+        """
+        child = await ChildProcess.start(
+            command, on_stderr=on_stderr, env={**os.environ, **(env or {})}, cwd=cwd
+        )
+        # Requests have limits of their own; this one would also bind those that ask to wait for ever.
+        peer = Peer(router, StdioTransport(child.source, child.sink), PeerLimits(request_timeout_ms=0))
+        peer.on_fault = callback_fault
+        peer.start(newline=False)
+        return cls(child, peer)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the sidecar."""
+        return self._child.pid
+
+    @property
+    def alive(self) -> bool:
+        """False once the connection is closed or the process has ended."""
+        return not self._closed and self._child.exit_code is None
+
+    async def request(self, method: str, params: object, result_type: type[T], timeout_s: float) -> T:
+        """The sidecar's result; `timeout_s` is in seconds, 0 waits for ever.
+
+        A caller that is cancelled cancels the request.
+
+        Raises:
+            RequestFailed: the sidecar answered with an error; its subclasses tell which.
+            RequestTimedOut: no answer came in time.
+            UnexpectedAnswer: the result does not fit `result_type`.
+            SidecarExited: the process is gone.
+            ClientClosed: this side has closed the connection.
+        """
+        if self._closed:
+            raise ClientClosed("the connection to the sidecar is closed")
+        try:
+            return await self._peer.request(method, params, result_type, timeout_ms=timeout_s * 1000)
+        except RemoteError as error:
+            raise request_failure(error) from None
+        except NoAnswerInTime:
+            raise RequestTimedOut(method, timeout_s) from None
+        except InvalidResult as error:
+            raise UnexpectedAnswer(error.message) from None
+        except ConnectionLost:
+            raise await self._loss() from None
+
+    def notify(self, method: str, params: object = None) -> None:
+        """Send a notification; nothing happens where nobody listens any longer."""
+        if not self._closed:
+            self._peer.notify(method, params)
+
+    async def wait(self, limit_s: float | None = None) -> int | None:
+        """The exit code once the process has ended; `None` where it still runs after `limit_s` seconds."""
+        return await self._child.wait(limit_s)
+
+    async def close(self) -> None:
+        """End the sidecar in order, or else by force; nothing is left behind even if this is cancelled."""
+        if self._closed:
+            return
+        try:
+            await self._end_in_order()
+        finally:
+            self._closed = True
+            self._child.kill()
+            self._peer.close()
+            await self._child.wait(_EXIT_S)
+            self._child.close()
+
+    async def _end_in_order(self) -> None:
+        child = self._child
+        if child.exit_code is not None:
+            return
+        try:
+            await self.request("shutdown", None, object, _SHUTDOWN_S)
+        except SidecarError:
+            pass
+        else:
+            self.notify("exit")
+            await self._peer.flush(_TERMINATE_S)
+        if await child.wait(_EXIT_S) is None:
+            child.terminate()
+            await child.wait(_TERMINATE_S)
+
+    async def _loss(self) -> SidecarError:
+        if self._closed:
+            return ClientClosed("the connection to the sidecar was closed")
+        exit_code = await asyncio.shield(self._child.wait(_LAST_WORDS_S))
+        return SidecarExited(exit_code, self._child.last_stderr)

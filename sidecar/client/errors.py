@@ -1,0 +1,220 @@
+"""What can go wrong with a sidecar.
+
+- SidecarError
+  - RequestFailed: the sidecar answered with an error; one subclass for each error of the protocol
+    - ParseError (-32700), InvalidRequest (-32600), MethodNotFound (-32601), InvalidParams (-32602)
+    - InternalError (-32603), ServerNotInitialized (-32002), RequestCancelled (-32800)
+    - EngineUnavailable (1001), ContextOverflow (1002), SessionNotFound (1003)
+    - HostCapabilityMissing (1004), EngineFailed (1005), StoreUnavailable (1006), Busy (1007)
+  - RequestTimedOut: no answer came in time; the sidecar was told to cancel
+  - UnexpectedAnswer: the answer does not fit the protocol
+  - SidecarUnavailable: there is nobody to ask
+    - SidecarNotStarted: the program could not be started
+    - SidecarExited: the process has ended
+    - ClientClosed: the client was closed, or never opened
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+from sidecar.protocol import errors as wire
+from sidecar.rpc.errors import RemoteError
+
+D = TypeVar("D", bound=wire.ErrorData)
+
+
+class SidecarError(Exception):
+    """Base of everything that the client raises about a sidecar."""
+
+
+class RequestFailed(SidecarError, Generic[D]):
+    """Raised when the sidecar answered a request with an error."""
+
+    def __init__(self, code: int, message: str, data: D) -> None:
+        super().__init__(message)
+        self.code = code
+        """The number in the protocol's table of errors."""
+        self.message = message
+        """What happened, and to which input."""
+        self.data = data
+        """What the protocol says about this kind of error."""
+
+    @property
+    def retryable(self) -> bool:
+        """True where the same request may succeed later without a change."""
+        return self.data.retryable
+
+    @property
+    def hint(self) -> str:
+        """What can be done about it, in one sentence."""
+        return self.data.hint
+
+
+class ParseError(RequestFailed[wire.FrameErrorData]):
+    """Raised when the sidecar could not read a message as JSON."""
+
+
+class InvalidRequest(RequestFailed[wire.FrameErrorData]):
+    """Raised when a request came at the wrong time, or in the wrong envelope."""
+
+
+class MethodNotFound(RequestFailed[wire.ErrorData]):
+    """Raised when the sidecar has no such method."""
+
+
+class InvalidParams(RequestFailed[wire.InvalidParamsData]):
+    """Raised when params are not acceptable; `path` is a JSON Pointer to what is wrong."""
+
+    @property
+    def path(self) -> str:
+        """JSON Pointer into the params; empty for the params as a whole."""
+        return self.data.path or ""
+
+
+class InternalError(RequestFailed[wire.ErrorData]):
+    """Raised when the sidecar has a defect; its log says more."""
+
+
+class ServerNotInitialized(RequestFailed[wire.ErrorData]):
+    """Raised when a request came before the handshake."""
+
+
+class RequestCancelled(RequestFailed[wire.ErrorData]):
+    """Raised when the sidecar dropped the request without effect."""
+
+
+class EngineUnavailable(RequestFailed[wire.EngineUnavailableData]):
+    """Raised when the selected engine cannot serve; the message says what to fix."""
+
+
+class ContextOverflow(RequestFailed[wire.ContextOverflowData]):
+    """Raised when not even the smallest valid context fits the budget."""
+
+    @property
+    def required(self) -> int:
+        """The smallest budget with which the same request succeeds, in tokens."""
+        return self.data.required
+
+    @property
+    def token_budget(self) -> int:
+        """The budget that was asked for, in tokens."""
+        return self.data.token_budget
+
+
+class SessionNotFound(RequestFailed[wire.SessionNotFoundData]):
+    """Raised when the session does not exist here, or belongs to another agent."""
+
+    @property
+    def session_id(self) -> str | None:
+        """The session that was asked for."""
+        return self.data.session_id
+
+
+class HostCapabilityMissing(RequestFailed[wire.HostCapabilityMissingData]):
+    """Raised when the request needs something that this host does not offer."""
+
+    @property
+    def capability(self) -> str:
+        """What the host would have to declare."""
+        return self.data.capability
+
+
+class EngineFailed(RequestFailed[wire.EngineFailedData]):
+    """Raised when the engine raised an error or took too long."""
+
+    @property
+    def engine_id(self) -> str:
+        """The engine that failed."""
+        return self.data.engine_id
+
+
+class StoreUnavailable(RequestFailed[wire.ErrorData]):
+    """Raised when the store cannot be opened, read or written."""
+
+
+class Busy(RequestFailed[wire.BusyData]):
+    """Raised when more requests wait than the sidecar is willing to hold."""
+
+
+class RequestTimedOut(SidecarError, TimeoutError):
+    """Raised when no answer came in time; the sidecar was told to cancel the request."""
+
+    def __init__(self, method: str, timeout_s: float) -> None:
+        super().__init__(f"no answer to {method} within {timeout_s:g} s")
+        self.method = method
+        self.timeout_s = timeout_s
+        """Seconds."""
+
+
+class UnexpectedAnswer(SidecarError):
+    """Raised when an answer of the sidecar does not fit the protocol."""
+
+
+class SidecarUnavailable(SidecarError):
+    """Raised when there is nobody to ask."""
+
+
+class SidecarNotStarted(SidecarUnavailable):
+    """Raised when the program of the sidecar could not be started."""
+
+
+class SidecarExited(SidecarUnavailable):
+    """Raised when the process of the sidecar has ended, or speaks no longer."""
+
+    def __init__(self, exit_code: int | None, stderr: list[str]) -> None:
+        how = "has closed its output" if exit_code is None else _ending(exit_code)
+        last = f": {stderr[-1]}" if stderr else ""
+        super().__init__(f"the sidecar {how}{last}")
+        self.exit_code = exit_code
+        """As the system tells it: negative for a signal, `None` where the process still runs."""
+        self.stderr = stderr
+        """The last lines that it wrote to standard error."""
+
+
+class ClientClosed(SidecarUnavailable):
+    """Raised when a client is used before it was opened or after it was closed."""
+
+
+_FAILURES: dict[str, type[RequestFailed[wire.ErrorData]]] = {
+    kind.__name__: kind  # pyright: ignore[reportAssignmentType]  the table pairs each with its data
+    for kind in (
+        ParseError,
+        InvalidRequest,
+        MethodNotFound,
+        InvalidParams,
+        InternalError,
+        ServerNotInitialized,
+        RequestCancelled,
+        EngineUnavailable,
+        ContextOverflow,
+        SessionNotFound,
+        HostCapabilityMissing,
+        EngineFailed,
+        StoreUnavailable,
+        Busy,
+    )
+}
+_ENTRIES = {entry.code: entry for entry in wire.ERRORS}
+
+
+def request_failure(error: RemoteError) -> RequestFailed[wire.ErrorData]:
+    """The exception that stands for an error answer; a plain `RequestFailed` for a code that is not known."""
+    entry = _ENTRIES.get(error.code)
+    if entry is not None:
+        try:
+            data = msgspec.convert(error.data, entry.data)
+        except msgspec.ValidationError:
+            pass
+        else:
+            return _FAILURES[entry.name](error.code, error.message, data)
+    plain = wire.ErrorData(
+        retryable=error.data.get("retryable") is True, hint=str(error.data.get("hint") or "")
+    )
+    return RequestFailed(error.code, error.message, plain)
+
+
+def _ending(exit_code: int) -> str:
+    return f"was killed by signal {-exit_code}" if exit_code < 0 else f"has ended with exit code {exit_code}"

@@ -1,0 +1,232 @@
+"""The client that a Python runtime uses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, TypeVar, Unpack
+
+from sidecar import __version__
+from sidecar.client.areas.context import ContextRequests
+from sidecar.client.areas.engines import EngineRequests
+from sidecar.client.areas.memory import MemoryRequests
+from sidecar.client.areas.sessions import SessionRequests
+from sidecar.client.areas.subagents import SubagentRequests
+from sidecar.client.areas.tools import ToolRequests
+from sidecar.client.connection import Connection
+from sidecar.client.deltas import AnswerMemory
+from sidecar.client.errors import ClientClosed
+from sidecar.client.host_callbacks import HostCallbacks, declared, serve_callbacks, take_stderr
+from sidecar.client.message_bytes import encode_object
+from sidecar.protocol.base import ABSENT, EngineInfo, MessageFormat
+from sidecar.protocol.initialize import (
+    ContextEngineCapabilities,
+    ContextEngineOptions,
+    HostInfo,
+    InitializationOptions,
+    InitializedParams,
+    InitializeParams,
+    InitializeResult,
+    PeerInfo,
+)
+from sidecar.protocol.lifecycle import SetTraceParams
+from sidecar.protocol.versions import LATEST
+from sidecar.rpc.router import Router
+
+T = TypeVar("T")
+
+STATE_DIR = "CONTEXT_SIDECAR_STATE_DIR"
+DEFAULT_COMMAND = ("context-sidecar", "serve")
+DEFAULT_TIMEOUT = 180.0
+"""Seconds; longer than the sidecar waits for host or engine, so that its own answer comes first."""
+_CLOSED = "the client is not open: use `async with`, or await open()"
+
+
+class SidecarClient(
+    ContextRequests, SessionRequests, ToolRequests, MemoryRequests, SubagentRequests, EngineRequests
+):
+    """Owns one sidecar process and speaks with it.
+
+    `async with SidecarClient.start(engine="full") as client: ...` starts the process, does the handshake,
+    and ends the process at the end of the block. Every request can be cancelled as any other coroutine, and
+    raises one of `sidecar.client.errors`. A process that ends is not started again: make a new client.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        options: ContextEngineOptions,
+        callbacks: HostCallbacks,
+        *,
+        timeout_s: float,
+        env: Mapping[str, str],
+        cwd: str | Path | None,
+    ) -> None:
+        self._command = list(command)
+        self._options = options
+        self._callbacks = callbacks
+        self._timeout_s = timeout_s
+        self._env = env
+        self._cwd = cwd
+        self._connection: Connection | None = None
+        self._welcome: InitializeResult | None = None
+
+    @classmethod
+    def start(
+        cls,
+        command: Sequence[str] = DEFAULT_COMMAND,
+        *,
+        engine: str | None = None,
+        message_format: MessageFormat = "openai",
+        state_dir: str | Path | None = None,
+        namespace: str | None = None,
+        host: HostInfo | str | None = None,
+        host_capabilities: Iterable[str] = (),
+        config: Mapping[str, object] | None = None,
+        deltas: bool = False,
+        timeout_s: float = DEFAULT_TIMEOUT,
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+        **callbacks: Unpack[HostCallbacks],
+    ) -> Self:
+        """A client that starts its sidecar when it is entered.
+
+        Callbacks for requests declare their capability by themselves; `host_capabilities` adds to them.
+        With `deltas`, repeated assemble answers travel as edits, and arrive here as whole lists all the same.
+        `timeout_s` is in seconds and holds for each request; 0 means none. `env` adds to the environment.
+        """
+        capabilities = [*declared(callbacks), *host_capabilities]
+        if deltas:
+            capabilities.append("assembleDelta")
+        options = ContextEngineOptions(
+            protocol_version=LATEST,
+            host=HostInfo(id=host) if isinstance(host, str) else host,
+            host_capabilities=list(dict.fromkeys(capabilities)),
+            message_format=message_format,
+            engine=engine,
+            namespace=namespace,
+            config=ABSENT if config is None else encode_object(config),
+        )
+        where = {} if state_dir is None else {STATE_DIR: str(state_dir)}
+        client = cls(command, options, callbacks, timeout_s=timeout_s, env={**(env or {}), **where}, cwd=cwd)
+        client._answers = AnswerMemory() if deltas else None
+        return client
+
+    async def open(self) -> None:
+        """Start the process and do the handshake.
+
+        Raises:
+            SidecarNotStarted: the command cannot be run.
+            SidecarExited: the process ended before it answered.
+            EngineUnavailable: the selected engine cannot serve.
+            StoreUnavailable: the store cannot be opened.
+            InvalidParams: an option or a setting is wrong.
+        """
+        if self._connection is not None:
+            return
+        router = Router()
+        serve_callbacks(router, self._callbacks)
+        connection = await Connection.open(
+            self._command, router, on_stderr=take_stderr(self._callbacks), env=self._env, cwd=self._cwd
+        )
+        self._connection = connection
+        try:
+            self._welcome = await self.request("initialize", self._greeting(), InitializeResult)
+        except BaseException:
+            await self.close()
+            raise
+        connection.notify("initialized", InitializedParams())
+
+    async def close(self) -> None:
+        """End the process: in order where it still listens, by force where it does not."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def capabilities(self) -> ContextEngineCapabilities:
+        """What the sidecar offered at the handshake."""
+        if self._welcome is None:
+            raise ClientClosed(_CLOSED)
+        return self._welcome.capabilities.experimental.context_engine
+
+    @property
+    def engine(self) -> EngineInfo:
+        """The engine that serves this connection."""
+        return self.capabilities.engine
+
+    @property
+    def server_info(self) -> PeerInfo:
+        """Name and version of the sidecar."""
+        if self._welcome is None:
+            raise ClientClosed(_CLOSED)
+        return self._welcome.server_info
+
+    @property
+    def message_format(self) -> MessageFormat:
+        """The dialect of this connection."""
+        return self._options.message_format
+
+    @property
+    def alive(self) -> bool:
+        """True while the process runs and the client is open."""
+        return self._connection is not None and self._connection.alive
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the sidecar, while the client is open."""
+        return self._connection.pid if self._connection is not None else None
+
+    async def request(
+        self, method: str, params: object, result_type: type[T], *, timeout_s: float | None = None
+    ) -> T:
+        """The result of any request, decoded as `result_type`.
+
+        Raises:
+            RequestFailed: the sidecar answered with an error; its subclasses tell which.
+            RequestTimedOut: no answer came within `timeout_s` seconds (the client's own by default, 0: none).
+            UnexpectedAnswer: the result does not fit.
+            SidecarExited: the process has ended.
+            ClientClosed: the client is not open.
+        """
+        connection = self._connection
+        if connection is None:
+            raise ClientClosed(_CLOSED)
+        limit = self._timeout_s if timeout_s is None else timeout_s
+        return await connection.request(method, params, result_type, limit)
+
+    def notify(self, method: str, params: object = None) -> None:
+        """Send any notification."""
+        if self._connection is None:
+            raise ClientClosed(_CLOSED)
+        self._connection.notify(method, params)
+
+    def set_trace(self, value: Literal["off", "messages", "verbose"]) -> None:
+        """Set how much the sidecar tells about its work."""
+        self.notify("$/setTrace", SetTraceParams(value=value))
+
+    async def wait(self, timeout_s: float | None = None) -> int | None:
+        """The exit code once the process has ended; `None` where it still runs after `timeout_s` seconds."""
+        if self._connection is None:
+            raise ClientClosed(_CLOSED)
+        return await self._connection.wait(timeout_s)
+
+    def _greeting(self) -> InitializeParams:
+        progress = "on_progress" in self._callbacks
+        return InitializeParams(
+            process_id=os.getpid(),
+            client_info=PeerInfo(name="context-sidecar-python", version=__version__),
+            capabilities=encode_object({"window": {"workDoneProgress": progress}}),
+            initialization_options=InitializationOptions(context_engine=self._options),
+        )
