@@ -167,7 +167,7 @@ class AssembleContextResult(Wire, frozen=True, kw_only=True):
     edits: list[MessageEdit] | None = None
     """How the list differs from the previous result: ascending, positions in the previous list."""
     estimated_tokens: Count
-    """Tokens of messages, additions and reserved prompt together."""
+    """Tokens of messages and additions together; a reserved prompt comes on top."""
     context_epoch: Count
     """Rises when an earlier message is removed, summarised, replaced or moved."""
     stable_prefix: StablePrefix

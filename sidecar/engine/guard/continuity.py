@@ -14,7 +14,7 @@ class EpochRecord(Struct, frozen=True, array_like=True):
 
     epoch: int
     count: int
-    """Messages of the longest answer of the epoch."""
+    """Messages of the newest answer of the epoch."""
     chain: str
     """Running hash over those messages."""
     signature: str
@@ -22,26 +22,26 @@ class EpochRecord(Struct, frozen=True, array_like=True):
 
 
 class Continuity:
-    """The epoch of one session. An answer that does not extend the epoch's longest one begins a new epoch."""
+    """The epoch of one session. An answer that does not extend the one before begins a new epoch."""
 
     def __init__(self, record: bytes | None) -> None:
         known = json.decode(record, type=EpochRecord) if record else None
         self.record = known or EpochRecord(0, 0, "", "")
-        self._longest: Sequence[bytes] | None = None
+        self._last: Sequence[bytes] | None = None
         self._hash = blake2b(digest_size=12)
 
     def advance(self, messages: Sequence[bytes], signature: str) -> bool:
         """Take in the next answer; returns whether a new epoch began."""
         fresh = not self._continues(messages, signature)
-        if fresh or self._longest is None:
+        if fresh or self._last is None:
             self._hash, added = blake2b(digest_size=12), messages
         else:
-            added = messages[len(self._longest) :]
-        if fresh or added or self._longest is None:
+            added = messages[len(self._last) :]
+        if fresh or added or self._last is None:
             _update(self._hash, added)
             epoch = self.record.epoch + 1 if fresh else self.record.epoch
             self.record = EpochRecord(epoch, len(messages), self._hash.hexdigest(), signature)
-            self._longest = messages
+            self._last = messages
         return fresh
 
     def encoded(self) -> bytes:
@@ -51,11 +51,12 @@ class Continuity:
     def _continues(self, messages: Sequence[bytes], signature: str) -> bool:
         if not self.record.epoch or signature != self.record.signature:
             return False
-        if self._longest is None:
+        if self._last is None:
             known = blake2b(digest_size=12)
             _update(known, messages[: self.record.count])
             return len(messages) >= self.record.count and known.hexdigest() == self.record.chain
-        return all(a is b or a == b for a, b in zip(messages, self._longest, strict=False))
+        longer = len(messages) >= len(self._last)
+        return longer and all(a is b or a == b for a, b in zip(self._last, messages, strict=False))
 
 
 def _update(digest: blake2b, messages: Sequence[bytes]) -> None:
