@@ -49,12 +49,12 @@ def align(
     _anchor_calls_in_place(sides)
     _anchor(sides, *_stamps(sides), sides.ids_agree)
     for _ in range(2):
-        # What the first round was not sure of may stand between two anchors in the second.
+        # What the first round was not sure of may stand next to an anchor in the second.
         for gap in sides.gaps():
             match_text(sides, gap, whole=whole, from_start=from_start)
-    _anchor_calls_in_place(sides)
-    if leading_keys is not None:
-        _match_merged(sides, lambda index: leading_keys(known[index]), from_start=whole and from_start)
+        _anchor_calls_in_place(sides)
+        if leading_keys is not None:
+            _match_merged(sides, lambda index: leading_keys(known[index]), from_start=whole and from_start)
     found: list[int | None] = [None] * len(transcript)
     for index, match in zip(known, sides.found, strict=True):
         found[index] = match

@@ -132,18 +132,38 @@ def _match_bits(sides: Sides, stored: Sequence[int], transcript: Sequence[int], 
 
 
 def _believable(sides: Sides, gap: Gap, pairs: list[Pair]) -> list[Pair]:
-    """`pairs` without short runs of short texts, unless the gap lies between two anchors."""
-    if gap.is_enclosed:
+    """The runs among `pairs` that are no chance, where the gap does not lie between two anchors.
+
+    Either enough is said, or something is said that is said once, and more than one message agrees, or the
+    run starts with the first message that the transcript has behind the anchor (ends with the last one before
+    it): then the host merely lacks messages.
+    """
+    if gap.is_enclosed or not pairs:
         return pairs
+    once = {sides.transcript[t].keys.text for _, t in _unique_pairs(sides, gap, gap)}
+    backwards = gap.before_anchor
+    due = gap.transcript_stop - 1 if backwards else gap.transcript
     kept: list[Pair] = []
-    run: list[Pair] = []
-    for pair in [*pairs, (-1, -1)]:
-        if run and pair != (run[-1][0] + 1, run[-1][1] + 1):
-            if sum(sides.transcript[t].size for _, t in run) >= _TELLING:
-                kept += run
-            run = []
-        run.append(pair)
+    runs = _runs(pairs)
+    for run in reversed(runs) if backwards else runs:
+        first, last = (run[-1][1], run[0][1]) if backwards else (run[0][1], run[-1][1])
+        telling = any(sides.transcript[t].keys.text in once for _, t in run)
+        telling = telling and (first == due or len(run) > 1)
+        if telling or sum(sides.transcript[t].size for _, t in run) >= _TELLING:
+            kept += run
+            due = last - 1 if backwards else last + 1
     return kept
+
+
+def _runs(pairs: list[Pair]) -> list[list[Pair]]:
+    """Stretches of pairs that directly follow each other on both sides."""
+    runs: list[list[Pair]] = []
+    for stored, transcript in pairs:
+        if runs and runs[-1][-1] == (stored - 1, transcript - 1):
+            runs[-1].append((stored, transcript))
+        else:
+            runs.append([(stored, transcript)])
+    return runs
 
 
 def _overlap(sides: Sides, gap: Gap) -> list[Pair]:

@@ -17,7 +17,8 @@ CALL = ToolCall("call_1", "look", '{"at":"sky"}')
 
 # Names that the dialects look at, so that odd values often meet a member that is read.
 _NAMES = """role type content text tool_calls id function name arguments tool_call_id toolCallId input output
-call_id summary timestamp responseId idempotencyKey usage source data thinking refusal audio image_url tool_use_id"""
+call_id summary timestamp responseId idempotencyKey usage source data thinking refusal audio image_url
+tool_use_id"""
 _ROLES = """user assistant system developer tool toolResult message reasoning text image function_call
 function_call_output tool_result tool_use toolCall thinking custom"""
 _names = st.sampled_from(re.findall(r"\w+", _NAMES))

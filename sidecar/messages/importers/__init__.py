@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from sidecar.messages.contract import MessageError
+from sidecar.messages.dialects import dialect
 from sidecar.messages.importers.detection import FORMATS, detect
 from sidecar.messages.importers.transcript import Imported, Transcript, TranscriptError
 
@@ -25,9 +27,23 @@ def load(path: str | Path, format: str | None = None) -> Transcript:
     if name not in FORMATS:
         raise TranscriptError(f"unknown transcript format {name!r}; known are {', '.join(FORMATS)}")
     transcript = _importer(name)(file)
+    _leave_out_unreadable(transcript)
     if not transcript.items and not transcript.skipped:
         raise TranscriptError(f"the file holds no {name} transcript")
     return transcript
+
+
+def _leave_out_unreadable(transcript: Transcript) -> None:
+    glance = dialect(transcript.message_format).glance
+    sound: list[Imported] = []
+    for item in transcript.items:
+        try:
+            glance(item.message)
+        except MessageError:
+            transcript.skip("no message")
+        else:
+            sound.append(item)
+    transcript.items = sound
 
 
 def _importer(name: str) -> Callable[[Path], Transcript]:
