@@ -7,7 +7,11 @@ from unicodedata import normalize
 
 def fold(text: str) -> str:
     """`text` in NFC, every run of white space as one blank, none at the ends."""
-    return " ".join((text if text.isascii() else normalize("NFC", text)).split())
+    if not text.isascii():
+        text = normalize("NFC", text)
+    if text.isprintable() and "  " not in text:
+        return text.strip()
+    return " ".join(text.split())
 
 
 def same_id(call_id: str) -> str:

@@ -22,9 +22,9 @@ def keys(reading: Reading) -> IdentityKeys:
     call = _call_key(reading)
     if reading.mark is not None:
         return IdentityKeys(call, 0, 0) if call else _NONE
-    said = _said(reading)
-    stamp = 0 if reading.timestamp_ms is None else _hash(f"{reading.timestamp_ms}{_GROUP}{said}")
-    return IdentityKeys(call, stamp, _hash(said))
+    text = _hash(_said(reading))
+    stamp = 0 if reading.timestamp_ms is None else _hash(f"{reading.timestamp_ms}{_GROUP}{text}")
+    return IdentityKeys(call, stamp, text)
 
 
 def leading_keys(reading: Reading, limit: int = 8) -> list[IdentityKeys]:

@@ -28,12 +28,21 @@ from sidecar.messages.marking import message_mark
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 _GLANCES = {wire_role: Glance(role, role == "user", None, None) for wire_role, role in _ROLES.items()}
 _OTHER = Glance("other", False, None, None)
-_RESULT_BYTES = b"tool_result"
+_RESULTS = Glance("tool", False, None, None)
+_RESULT_BYTES = b'"tool_result"'
 
 
 class _Head(Struct):
     role: str | None = None
     type: str | None = None
+
+
+class _Kind(Struct):
+    type: str | None = None
+
+
+class _Outline(Struct):
+    content: str | list[_Kind | str] | None = None
 
 
 class _Source(Struct):
@@ -73,6 +82,7 @@ class _Message(Struct):
 
 
 _decode_head = MessageDecoder(_Head)
+_decode_outline = MessageDecoder(_Outline)
 _decode = MessageDecoder(_Message)
 
 
@@ -87,9 +97,12 @@ class AnthropicDialect:
         wire_role = head.role or head.type
         if wire_role is None:
             raise MessageError("a message must have a `role`")
-        if wire_role == "user" and (_RESULT_BYTES in raw or OPENING_BYTES in raw):
-            reading = self.read(raw)
-            return Glance(reading.role, reading.opens_turn, None, None)
+        if wire_role == "user":
+            if _RESULT_BYTES in raw and _holds_only_results(raw):
+                return _RESULTS
+            if _RESULT_BYTES in raw or OPENING_BYTES in raw:
+                reading = self.read(raw)
+                return Glance(reading.role, reading.opens_turn, None, None)
         return _GLANCES.get(wire_role, _OTHER)
 
     def read(self, raw: bytes) -> Reading:
@@ -152,6 +165,13 @@ class AnthropicDialect:
         from sidecar.messages.check import check_anthropic
 
         return check_anthropic(readings)
+
+
+def _holds_only_results(raw: bytes) -> bool:
+    content = _decode_outline(raw).content
+    if not content or isinstance(content, str):
+        return False
+    return all(isinstance(block, _Kind) and block.type == "tool_result" for block in content)
 
 
 class _Parts:

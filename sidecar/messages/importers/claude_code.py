@@ -6,8 +6,6 @@ which is what a request may have: the provider merges neighbours of one side, an
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from msgspec import Raw, Struct
 
 from sidecar.messages.importers.rows import (
@@ -19,7 +17,7 @@ from sidecar.messages.importers.rows import (
     milliseconds,
     rows,
 )
-from sidecar.messages.importers.transcript import Imported, Transcript
+from sidecar.messages.importers.transcript import Imported, Source, Transcript
 
 
 class _Message(Struct):
@@ -41,18 +39,18 @@ class _Row(Struct):
     message: _Message | None = None
 
 
-def load(path: Path) -> Transcript:
+def load(source: Source) -> Transcript:
     """The main conversation on its newest branch; sidechains are subagents' and left out."""
     transcript = Transcript("anthropic")
     told: list[Row[_Row]] = []
-    for row in rows(path, _Row, transcript):
+    for row in rows(source, _Row, transcript):
         reason = _not_told(row.values)
         if reason is None:
             told.append(row)
         else:
             transcript.skip(reason)
     branch = _branch(told)
-    for index, (line, row) in enumerate(told):
+    for index, (line, row, span) in enumerate(told):
         message = row.message
         if message is None or row.type not in ("user", "assistant"):
             transcript.skip(_kind(row))
@@ -63,7 +61,7 @@ def load(path: Path) -> Transcript:
         else:
             content = Raw(exact(line, message.content))
             raw = encoded({"role": message.role or row.type, "content": content})
-            transcript.items.append(Imported(raw, row.uuid, milliseconds(row.timestamp)))
+            transcript.items.append(Imported(raw, row.uuid, milliseconds(row.timestamp), span))
     return transcript
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from msgspec import Raw, Struct
 
 from sidecar.messages.dialects.decoding import json_text
 from sidecar.messages.folding import fold
 from sidecar.messages.importers.rows import Row, encoded, exact, milliseconds, rows
-from sidecar.messages.importers.transcript import Imported, Transcript
+from sidecar.messages.importers.transcript import Imported, Source, Transcript
 
 _ITEMS = frozenset(("message", "reasoning", "agent_message"))
 """Kinds of response item that are imported besides calls and their outputs."""
@@ -60,10 +58,10 @@ class _Said(Struct):
     source: str
 
 
-def load(path: Path) -> Transcript:
+def load(source: Source) -> Transcript:
     """The items of the conversation; events repeat most of them and are used only where no item says it."""
     transcript = Transcript("openai-responses")
-    found = list(rows(path, _Row, transcript))
+    found = list(rows(source, _Row, transcript))
     payloads = [_payload(row) for row in found]
     said = [_said(row.values, payload) for row, payload in zip(found, payloads, strict=True)]
     by_items = {(words.role, fold(words.text)) for words in said if words and words.source == "item"}
@@ -130,7 +128,8 @@ class _Import:
         )
 
     def _add(self, row: Row[_Row], raw: bytes, message_id: str | None) -> None:
-        self._transcript.items.append(Imported(raw, message_id, milliseconds(row.values.timestamp)))
+        stamp = milliseconds(row.values.timestamp)
+        self._transcript.items.append(Imported(raw, message_id, stamp, row.span))
 
 
 def _payload(row: Row[_Row]) -> _Payload:

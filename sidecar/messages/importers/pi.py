@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from msgspec import Raw, Struct
 
 from sidecar.messages.importers.rows import (
@@ -15,7 +13,7 @@ from sidecar.messages.importers.rows import (
     milliseconds,
     rows,
 )
-from sidecar.messages.importers.transcript import Imported, Transcript
+from sidecar.messages.importers.transcript import Imported, Source, Transcript
 
 
 class _Row(Struct):
@@ -33,13 +31,13 @@ class _Row(Struct):
     tokensBefore: int | None = None
 
 
-def load(path: Path) -> Transcript:
+def load(source: Source) -> Transcript:
     """The newest branch of the session's tree; files of the first version are a plain list.
 
     A compaction's summary is imported only where the messages it stands for are not in the file.
     """
     transcript = Transcript("openclaw")
-    found = list(rows(path, _Row, transcript))
+    found = list(rows(source, _Row, transcript))
     branch = _branch(found)
     for index, row in enumerate(found):
         raw = _message(row)
@@ -51,7 +49,7 @@ def load(path: Path) -> Transcript:
             transcript.skip("compaction")
         else:
             stamp = milliseconds(row.values.timestamp)
-            transcript.items.append(Imported(raw, row.values.id, stamp))
+            transcript.items.append(Imported(raw, row.values.id, stamp, row.span))
     return transcript
 
 

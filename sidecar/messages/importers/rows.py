@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -12,8 +11,9 @@ from msgspec import Raw, Struct
 
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects.decoding import MessageDecoder
-from sidecar.messages.importers.transcript import Transcript
+from sidecar.messages.importers.transcript import Source, Span, Transcript
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BAD_LINE = "bad line"
 TORN_LINE = "torn last line"
 
@@ -25,6 +25,8 @@ class Row(NamedTuple, Generic[Shape]):
 
     line: bytes
     values: Shape
+    span: Span
+    """The line without its line break."""
 
 
 class Node(NamedTuple):
@@ -34,23 +36,32 @@ class Node(NamedTuple):
     parent: str | None
 
 
-def lines(path: Path) -> Iterator[bytes]:
+def lines(source: Source) -> Iterator[bytes]:
     """The lines of a file that are not blank, without a byte order mark; only the last may lack its LF."""
-    with path.open("rb") as file:
+    for _, line in placed_lines(source):
+        yield line
+
+
+def placed_lines(source: Source) -> Iterator[tuple[Span, bytes]]:
+    """The same lines, each with its place in the file, which does not include the line break."""
+    offset = 0
+    with source.open("rb") as file:
         for number, line in enumerate(file):
-            if number == 0:
-                line = line.removeprefix(b"\xef\xbb\xbf")
+            start, offset = offset, offset + len(line)
+            if number == 0 and line.startswith(BYTE_ORDER_MARK):
+                line = line.removeprefix(BYTE_ORDER_MARK)
+                start += len(BYTE_ORDER_MARK)
             if line.strip():
-                yield line
+                yield Span(start, start + len(line.rstrip(b"\r\n"))), line
 
 
-def rows(path: Path, shape: type[Shape], transcript: Transcript) -> Iterator[Row[Shape]]:
+def rows(source: Source, shape: type[Shape], transcript: Transcript) -> Iterator[Row[Shape]]:
     """The rows that are JSON objects; others are counted in `transcript.skipped`."""
     decode = MessageDecoder(shape)
-    for line in lines(path):
+    for span, line in placed_lines(source):
         try:
             line.decode()
-            yield Row(line, decode(line))
+            yield Row(line, decode(line), span)
         except (MessageError, UnicodeDecodeError):
             transcript.skip(BAD_LINE if line.endswith(b"\n") else TORN_LINE)
 

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import IO, Literal, NamedTuple, Protocol
 
 from msgspec import Struct, field
 
 
 class TranscriptError(ValueError):
     """Raised when a file holds no transcript that can be read, or not of the format that was named."""
+
+
+class Source(Protocol):
+    """Where a transcript is read from: a path, or text that is not in a file."""
+
+    def open(self, mode: Literal["rb"], /) -> IO[bytes]:
+        """The bytes of the transcript as a stream."""
+        ...
+
+    def read_bytes(self) -> bytes:
+        """All bytes of the transcript."""
+        ...
+
+
+class Span(NamedTuple):
+    """A piece of the source, as offsets in bytes."""
+
+    start: int
+    end: int
+    """Of the first byte behind the piece."""
 
 
 class Imported(NamedTuple):
@@ -19,6 +39,8 @@ class Imported(NamedTuple):
     message_id: str | None
     """The id that the runtime gave the message or its row."""
     timestamp_ms: int | None
+    span: Span
+    """What the message was read from: its line, or its object in a document."""
 
 
 class Transcript(Struct):
