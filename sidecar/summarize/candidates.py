@@ -30,9 +30,9 @@ ERROR_WORDS = re.compile(
 )
 REFERENCE = re.compile(
     r"https?://\S+"  # address
-    r"|(?:[\w.~-]*/)+[\w.-]+\w"  # path
-    r"|\b[\w-]+\.[A-Za-z][A-Za-z0-9]{0,4}\b(?!\()"  # file name
-    r"|\b[A-Z][A-Z0-9]*[-_]\d[\w-]*"  # ticket or order number
+    r"|(?<![\w.~-])[\w.~-]*(?:/[\w.~-]+)+"  # path
+    r"|(?<![\w-])[\w-]+\.[A-Za-z][A-Za-z0-9]{0,4}\b(?!\()"  # file name
+    r"|(?<![\w-])[A-Z][A-Z0-9]*[-_]\d[\w-]*"  # ticket or order number
     r"|\b(?=[a-zA-Z]*\d)(?=\d*[a-zA-Z])[0-9a-zA-Z]{6,}\b"  # generated id or hash
     r"|`[^`\n]+`"  # quoted code
 )

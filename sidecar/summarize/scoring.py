@@ -65,9 +65,11 @@ def _worth(piece: Piece, words: list[str], frequency: Counter[str], wanted: set[
 
 def _detail_worth(text: str) -> float:
     """Numbers, addresses, paths, ids, names: what nobody can make up again."""
-    details = 0.5 * min(3, len(NUMBER.findall(text)))
-    details += 0.8 * min(2, len(REFERENCE.findall(text)))
-    details += 0.5 * min(2, len(NAME.findall(text)))
-    if "_" in text or not (text.islower() or text.isupper()):
-        details += 0.4 * min(2, len(IDENTIFIER.findall(text)))
+    details = 0.5 * min(2, len(NAME.findall(text)))
+    # Plain words in lower case, most of any text, cannot be part of the others.
+    unusual = " ".join([word for word in text.split() if not (word.islower() and word.isalpha())])
+    if unusual:
+        details += 0.5 * min(3, len(NUMBER.findall(unusual)))
+        details += 0.8 * min(2, len(REFERENCE.findall(unusual)))
+        details += 0.4 * min(2, len(IDENTIFIER.findall(unusual)))
     return details
