@@ -14,6 +14,7 @@ it is escaped with a backslash behind its bracket.
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import NamedTuple, cast, get_args
 from zlib import crc32
 
@@ -59,13 +60,9 @@ def find(text: str) -> list[Fenced]:
     if OPENING not in text:
         return parts
     heads = list(_HEAD.finditer(text))
-    for number, head in enumerate(heads):
-        close = text.find(_CLOSING, head.end())
-        if close < 0:
-            break
-        if number + 1 < len(heads) and heads[number + 1].start() < close:
-            continue
-        part = _verified(text, head, close)
+    for head, following in zip_longest(heads, heads[1:]):
+        close = text.find(_CLOSING, head.end(), following.start() if following else len(text))
+        part = _verified(text, head, close) if close >= 0 else None
         if part is not None:
             parts.append(part)
     return parts
