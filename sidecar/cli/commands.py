@@ -1,0 +1,76 @@
+"""The command line: a list of commands, each of which is imported only when it is run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+from sidecar import __version__
+from sidecar.cli.failures import told_failures
+
+PROGRAM = "context-sidecar"
+
+
+class Entry(NamedTuple):
+    """Where a command is, and what help says about it."""
+
+    module: str
+    summary: str
+
+
+ENTRIES = {
+    "serve": Entry("sidecar.cli.serve_entry", "Speak the protocol on standard input and output."),
+    "demo": Entry("sidecar.cli.demo.command", "Replay a session that comes with the package."),
+    "replay": Entry("sidecar.cli.replay.command", "Replay a recorded session and judge every answer."),
+    "doctor": Entry("sidecar.cli.doctor", "Look for what is wrong, and tell what to do."),
+    "engines": Entry("sidecar.cli.engines", "List the engines that can be selected."),
+    "sessions": Entry("sidecar.cli.sessions", "List, show, export or delete stored sessions."),
+    "config": Entry("sidecar.cli.config", "Show or validate the configuration."),
+    "schema": Entry("sidecar.cli.schema", "Write or check the files made from the protocol's types."),
+}
+"""Every command, in the order of the help; each module calls its own `command`."""
+
+
+class LazyCommands(click.Group):
+    """A group that knows names and summaries without importing anything."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the help."""
+        del ctx
+        return list(ENTRIES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        del ctx
+        entry = ENTRIES.get(cmd_name)
+        return None if entry is None else import_module(entry.module).command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in ENTRIES.items()])
+
+
+@click.group(
+    PROGRAM,
+    cls=LazyCommands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="`context-sidecar COMMAND --help` tells more about a command. Start with `context-sidecar demo`.",
+)
+@click.version_option(__version__, prog_name=PROGRAM)
+def cli() -> None:
+    """Keep, choose and compact what an agent's model sees: a language server for agent context."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code: 0 ok, 1 failure or unhealthy, 2 usage."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    with told_failures(PROGRAM) as outcome:
+        code: object = cli.main(given or ["--help"], prog_name=PROGRAM, standalone_mode=False)
+        outcome.code = code if isinstance(code, int) else 0
+    return outcome.code

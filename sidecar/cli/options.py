@@ -1,0 +1,58 @@
+"""Options that every command which speaks with a sidecar has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import click
+
+R = TypeVar("R")
+
+
+class Common(NamedTuple):
+    """The options that are the same everywhere."""
+
+    config: Path | None
+    """Configuration file; `None` for the usual place."""
+    state_dir: Path | None
+    """State directory; `None` for the configured one."""
+    json: bool
+    """Write one JSON document for programs, instead of tables for people."""
+
+
+def common_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Gives a command `--config`, `--state-dir` and `--json`, as its first argument."""
+
+    @click.option(
+        "--config",
+        "config_file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Configuration file (default: config.toml in the user's configuration folder).",
+    )
+    @click.option(
+        "--state-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Directory of the store (default: as configured).",
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Write one JSON document.")
+    @wraps(command)
+    def with_common(config_file: Path | None, state_dir: Path | None, as_json: bool, **rest: object) -> R:
+        return command(Common(config_file, state_dir, as_json), **rest)
+
+    return with_common
+
+
+def namespace_option(command: Callable[..., R]) -> Callable[..., R]:
+    """Gives a command `--namespace`."""
+    return click.option(
+        "--namespace",
+        default="default",
+        show_default=True,
+        metavar="NAME",
+        help="Namespace of the host whose sessions are meant.",
+    )(command)

@@ -1,0 +1,47 @@
+"""`context-sidecar schema`: the files that are made from the protocol's types."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+import sidecar
+from sidecar.cli.failures import FAILURE, OK
+
+
+@click.command("schema")
+@click.option("--check", is_flag=True, help="Write nothing; fail where a file differs from the source.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Root below which the files are (default: the repository, where this runs from one).",
+)
+def command(check: bool, out: Path | None) -> int:
+    """Write the schema and whatever else is made from the protocol's types.
+
+    Outside of a repository, and without --out, the JSON Schema goes to standard output.
+    """
+    root = out or _repository()
+    if root is None:
+        if check:
+            raise click.UsageError("there is no repository to check; name one with --out")
+        from sidecar.codegen.emitters.schema import emit_schema
+        from sidecar.codegen.reader import read_protocol
+
+        sys.stdout.write(emit_schema(read_protocol()))
+        return OK
+    from sidecar.codegen.generate import generate
+
+    drifted = generate(root, check)
+    for path in drifted:
+        print(f"{path}: {'differs; run `context-sidecar schema`' if check else 'written'}", file=sys.stderr)
+    return FAILURE if check and drifted else OK
+
+
+def _repository() -> Path | None:
+    """The root of the repository that this package is run from."""
+    root = Path(sidecar.__file__).resolve().parent.parent
+    return root if (root / "pyproject.toml").is_file() and (root / "spec").is_dir() else None

@@ -1,0 +1,164 @@
+"""`context-sidecar sessions`: looking at stored sessions, exporting and deleting them."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from pathlib import Path
+
+import click
+
+from sidecar.cli.connecting import client_for, with_client
+from sidecar.cli.failures import FAILURE, OK
+from sidecar.cli.options import Common, common_options, namespace_option
+from sidecar.cli.printing import console, print_json, print_table
+from sidecar.client.answers import StoredMessage
+from sidecar.client.sidecar_client import SidecarClient
+from sidecar.protocol.session import GetSessionResult, SessionEntry
+
+EXCERPT = 100
+"""Characters of a message that `show` prints."""
+
+
+@click.group("sessions")
+def command() -> None:
+    """Look at stored sessions, export them, delete them."""
+
+
+@command.command("list")
+@click.option(
+    "--limit", default=100, show_default=True, type=click.IntRange(1), help="Most sessions to list."
+)
+@namespace_option
+@common_options
+def list_sessions(common: Common, limit: int, namespace: str) -> int:
+    """List the sessions of a namespace, latest change first."""
+
+    async def ask(client: SidecarClient) -> list[SessionEntry]:
+        found: list[SessionEntry] = []
+        async for entry in client.sessions(page_size=min(limit, 1000)):
+            found.append(entry)
+            if len(found) == limit:
+                break
+        return found
+
+    entries = with_client(client_for(common, namespace=namespace), ask)
+    if common.json:
+        print_json({"namespace": namespace, "sessions": entries})
+    elif not entries:
+        console(stderr=True).print(f"There are no sessions in the namespace {namespace}.")
+    else:
+        print_table(
+            ("session", "engine", "format", "messages", "last change"),
+            ((e.session_id, e.engine, e.message_format, str(e.message_count), e.updated_at) for e in entries),
+            numbers=(3,),
+        )
+    return OK
+
+
+@command.command("show")
+@click.argument("session_id")
+@click.option(
+    "--last", default=10, show_default=True, type=click.IntRange(0), help="Newest messages to show."
+)
+@namespace_option
+@common_options
+def show(common: Common, session_id: str, last: int, namespace: str) -> int:
+    """Show the facts of a session and its newest messages."""
+
+    async def ask(client: SidecarClient) -> tuple[GetSessionResult, list[StoredMessage]]:
+        facts = await client.session(session_id)
+        newest: deque[StoredMessage] = deque(maxlen=last)
+        async for message in client.stored_messages(session_id):
+            newest.append(message)
+        return facts, list(newest)
+
+    facts, newest = with_client(client_for(common, namespace=namespace), ask)
+    if common.json:
+        print_json({"session": facts, "messages": newest})
+        return OK
+    out = console()
+    for name, value in (
+        ("session", facts.session_id),
+        ("engine", facts.engine),
+        ("format", facts.message_format),
+        ("messages", f"{facts.message_count} in {facts.turn_count} turns"),
+        ("begun", facts.created_at),
+        ("changed", facts.updated_at),
+    ):
+        out.print(f"{name:9} {value}")
+    rows = [(m.turn_id, *_excerpt(m, facts.message_format), m.message_id) for m in newest]
+    if rows:
+        print_table(("turn", "role", "message", "id"), rows)
+    return OK
+
+
+@command.command("export")
+@click.argument("session_id")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write to a file."
+)
+@namespace_option
+@common_options
+def export(common: Common, session_id: str, out: Path | None, namespace: str) -> int:
+    """Write the messages of a session, one JSON text a line, as the host sent them.
+
+    With --json one document that also has ids, turns and times.
+    """
+
+    async def ask(client: SidecarClient) -> tuple[str, list[StoredMessage]]:
+        facts = await client.session(session_id)
+        return facts.message_format, [message async for message in client.stored_messages(session_id)]
+
+    message_format, messages = with_client(client_for(common, namespace=namespace), ask)
+    if common.json:
+        data = _document(session_id, message_format, messages)
+    else:
+        from sidecar.messages.importers.rows import one_line
+
+        data = b"".join(one_line(message.body) + b"\n" for message in messages)
+    if out is not None:
+        out.write_bytes(data)
+    else:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+    return OK
+
+
+@command.command("delete")
+@click.argument("session_id")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@namespace_option
+@common_options
+def delete(common: Common, session_id: str, yes: bool, namespace: str) -> int:
+    """Erase a session for good."""
+    if not yes:
+        click.confirm(f"Erase the session {session_id} for good?", abort=True, err=True)
+
+    async def ask(client: SidecarClient) -> bool:
+        return await client.delete(session_id)
+
+    deleted = with_client(client_for(common, namespace=namespace), ask)
+    if common.json:
+        print_json({"deleted": deleted})
+    elif deleted:
+        console().print(f"The session {session_id} is erased.")
+    else:
+        console(stderr=True).print(f"There is no session {session_id} in the namespace {namespace}.")
+    return OK if deleted else FAILURE
+
+
+def _document(session_id: str, message_format: str, messages: list[StoredMessage]) -> bytes:
+    import msgspec
+
+    document = {"sessionId": session_id, "messageFormat": message_format, "messages": messages}
+    return msgspec.json.encode(document) + b"\n"
+
+
+def _excerpt(message: StoredMessage, message_format: str) -> tuple[str, str]:
+    from sidecar.messages.dialects import dialect
+    from sidecar.tokens.message_cost import readable_text
+
+    reading = dialect(message_format).read(message.body)
+    text = " ".join(readable_text(reading).split())
+    return reading.role, text if len(text) <= EXCERPT else text[: EXCERPT - 3] + "..."
