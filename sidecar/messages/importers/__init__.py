@@ -8,9 +8,9 @@ from pathlib import Path
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
 from sidecar.messages.importers.detection import FORMATS, detect
-from sidecar.messages.importers.transcript import Imported, Transcript, TranscriptError
+from sidecar.messages.importers.transcript import Imported, Source, Span, Transcript, TranscriptError
 
-__all__ = ["FORMATS", "Imported", "Transcript", "TranscriptError", "detect", "load"]
+__all__ = ["FORMATS", "Imported", "Source", "Span", "Transcript", "TranscriptError", "detect", "load", "read"]
 
 
 def load(path: str | Path, format: str | None = None) -> Transcript:
@@ -22,11 +22,19 @@ def load(path: str | Path, format: str | None = None) -> Transcript:
         TranscriptError: the file is of no known format, or not of the one that was named.
         OSError: the file cannot be read.
     """
-    file = Path(path)
-    name = detect(file) if format is None else format
+    return read(Path(path), format)
+
+
+def read(source: Source, format: str | None = None) -> Transcript:
+    """The conversation of a source, as `load` has it.
+
+    Raises:
+        TranscriptError: as for `load`.
+    """
+    name = detect(source) if format is None else format
     if name not in FORMATS:
         raise TranscriptError(f"unknown transcript format {name!r}; known are {', '.join(FORMATS)}")
-    transcript = _importer(name)(file)
+    transcript = _importer(name)(source)
     _leave_out_unreadable(transcript)
     if not transcript.items and not transcript.skipped:
         raise TranscriptError(f"the file holds no {name} transcript")
@@ -46,7 +54,7 @@ def _leave_out_unreadable(transcript: Transcript) -> None:
     transcript.items = sound
 
 
-def _importer(name: str) -> Callable[[Path], Transcript]:
+def _importer(name: str) -> Callable[[Source], Transcript]:
     if name == "claude-code":
         from sidecar.messages.importers.claude_code import load as importer
     elif name == "codex":

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 
 import msgspec
 from msgspec import Raw
 
 from sidecar.messages.importers.documents import is_document
 from sidecar.messages.importers.rows import lines
-from sidecar.messages.importers.transcript import TranscriptError
+from sidecar.messages.importers.transcript import Source, TranscriptError
 
 FORMATS: tuple[str, ...] = (
     "openai-chat",
@@ -35,25 +34,25 @@ _PI_ROWS = frozenset(("session", "message", "model_change", "thinking_level_chan
 _ANTHROPIC_SIGNS = (b'"tool_use"', b'"tool_result"', b'"thinking"', b'"anthropic_version"', b'"tool_use_id"')
 
 
-def detect(path: Path) -> str:
+def detect(source: Source) -> str:
     """The name of the file's format, one of `FORMATS`.
 
     Raises:
         TranscriptError: the file is of none of them.
     """
-    first = next(lines(path), b"").strip()
+    first = next(lines(source), b"").strip()
     if not first:
         raise TranscriptError(f"the file is empty; {_EXPECTED}")
-    for line in islice(lines(path), _LOOK):
+    for line in islice(lines(source), _LOOK):
         members = _members(line)
         found = _row_format(members, line) if members else None
-        if found == "pi" and _mentions_openclaw(path):
+        if found == "pi" and _mentions_openclaw(source):
             return "openclaw"
         if found is not None:
             return found
         if members and members.keys() & {"messages", "history"}:
             break
-    return _document_format(path)
+    return _document_format(source)
 
 
 def _row_format(members: dict[str, Raw], line: bytes) -> str | None:
@@ -73,34 +72,34 @@ def _row_format(members: dict[str, Raw], line: bytes) -> str | None:
     if kind == "message" and "role" in members:
         return "codex"
     if kind is None and "role" in members and "content" in members:
-        return _message_format(line)
+        return message_format_of(line)
     return None
 
 
-def _document_format(path: Path) -> str:
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf").strip()
+def _document_format(source: Source) -> str:
+    data = source.read_bytes().removeprefix(b"\xef\xbb\xbf").strip()
     if not is_document(data):
         raise TranscriptError(f"the file is neither JSON nor JSON Lines of a known kind; {_EXPECTED}")
     if data[:1] == b"[":
         if b'"role"' in data:
-            return _message_format(data)
+            return message_format_of(data)
     elif members := _members(data):
         if bytes(members.get("history", b""))[:1] == b"[":
             return "swe-agent"
         if bytes(members.get("messages", b""))[:1] == b"[":
-            return _message_format(data)
+            return message_format_of(data)
     raise TranscriptError(f"the JSON holds no messages; {_EXPECTED}")
 
 
-def _message_format(data: bytes) -> str:
-    """Anthropic's messages are told by their blocks; without any, the two are the same."""
+def message_format_of(data: bytes) -> str:
+    """The format of plain messages; without blocks of Anthropic's, the two are the same."""
     if b'"tool_calls"' in data or b'"tool_call_id"' in data:
         return "openai-chat"
     return "anthropic-messages" if any(sign in data for sign in _ANTHROPIC_SIGNS) else "openai-chat"
 
 
-def _mentions_openclaw(path: Path) -> bool:
-    return any(b"openclaw" in line.lower() for line in islice(lines(path), _LOOK))
+def _mentions_openclaw(source: Source) -> bool:
+    return any(b"openclaw" in line.lower() for line in islice(lines(source), _LOOK))
 
 
 def _members(line: bytes) -> dict[str, Raw] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import cast
 
 import msgspec
@@ -12,8 +11,15 @@ from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
 from sidecar.messages.dialects.decoding import MessageDecoder, json_text, tolerant
 from sidecar.messages.dialects.splicing import items
-from sidecar.messages.importers.rows import BAD_LINE, TORN_LINE, encoded, lines, one_line
-from sidecar.messages.importers.transcript import Imported, Transcript, TranscriptError
+from sidecar.messages.importers.rows import (
+    BAD_LINE,
+    BYTE_ORDER_MARK,
+    TORN_LINE,
+    encoded,
+    one_line,
+    placed_lines,
+)
+from sidecar.messages.importers.transcript import Imported, Source, Span, Transcript, TranscriptError
 
 
 class _Body(Struct):
@@ -32,25 +38,26 @@ class _Step(Struct):
     tool_call_ids: Raw = Raw(b"")
 
 
-def load_chat(path: Path) -> Transcript:
+def load_chat(source: Source) -> Transcript:
     """Messages of chat completions: an array, an object with `messages`, or one message a line."""
-    return _load_messages(path, "openai")
+    return _load_messages(source, "openai")
 
 
-def load_anthropic(path: Path) -> Transcript:
+def load_anthropic(source: Source) -> Transcript:
     """Messages of the Messages API: a request body, an array, or one message a line."""
-    return _load_messages(path, "anthropic")
+    return _load_messages(source, "anthropic")
 
 
-def load_trajectory(path: Path) -> Transcript:
+def load_trajectory(source: Source) -> Transcript:
     """The `history` of a SWE-agent trajectory, as messages of chat completions."""
     transcript = Transcript("openai")
-    for raw in _array(_body(path.read_bytes()).history, "history"):
-        step = tolerant(bytes(raw), _Step)
+    data = _Document(source)
+    for span, raw in data.array(_body(data.text).history, "history"):
+        step = tolerant(raw, _Step)
         if step is None or step.role is None:
             transcript.skip("entry without role")
         else:
-            transcript.items.append(Imported(_message(step), None, None))
+            transcript.items.append(Imported(_message(step), None, None, span))
     return transcript
 
 
@@ -68,28 +75,60 @@ def is_document(data: bytes) -> bool:
     return True
 
 
-def _load_messages(path: Path, message_format: str) -> Transcript:
+class _Document:
+    """The text of a source without a byte order mark and white space around it."""
+
+    def __init__(self, source: Source) -> None:
+        data = source.read_bytes()
+        self.text = data.removeprefix(BYTE_ORDER_MARK).strip()
+        self._offset = data.find(self.text)
+
+    def array(self, raw: Raw | bytes, name: str) -> list[tuple[Span, bytes]]:
+        """The items of an array that stands in the document, each with its place in the source.
+
+        Raises:
+            TranscriptError: there is no such array.
+        """
+        array, text = bytes(raw), self.text
+        found = items(array)
+        if found is None:
+            raise TranscriptError(f"{name} is no JSON array of messages")
+        if array not in text:
+            # It was read with lone surrogate escapes masked, which changes no offset.
+            from sidecar.surrogates import mask
+
+            text = mask(text)
+        end = text.find(array)
+        placed: list[tuple[Span, bytes]] = []
+        for item in map(bytes, found):
+            start = text.find(item, end)
+            end = start + len(item)
+            placed.append((Span(self._offset + start, self._offset + end), item))
+        return placed
+
+
+def _load_messages(source: Source, message_format: str) -> Transcript:
     transcript = Transcript(message_format)
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf").strip()
-    body = _Body()
+    document = _Document(source)
+    data, body = document.text, _Body()
     if data[:1] == b"[":
-        found = _array(Raw(data), "the file")
+        found = document.array(data, "the file")
     elif is_document(data) and (body := _body(data)).messages:
-        found = _array(body.messages, "messages")
+        found = document.array(body.messages, "messages")
     else:
-        found = [Raw(line) for line in lines(path)]
+        found = list(placed_lines(source))
     if body.system:
         transcript.skip("system prompt of the request")
     read = dialect(message_format).read
-    for raw in found:
-        message = bytes(raw)
+    for index, (span, message) in enumerate(found):
         try:
             message.decode()
             read(message)
         except (MessageError, UnicodeDecodeError):
-            transcript.skip(TORN_LINE if data.endswith(message) and raw is found[-1] else BAD_LINE)
+            is_torn = data.endswith(message) and index == len(found) - 1
+            transcript.skip(TORN_LINE if is_torn else BAD_LINE)
         else:
-            transcript.items.append(Imported(one_line(message.strip()), None, None))
+            transcript.items.append(Imported(one_line(message.strip()), None, None, span))
     return transcript
 
 
@@ -98,13 +137,6 @@ def _body(data: bytes) -> _Body:
         return MessageDecoder(_Body)(data)
     except MessageError:
         raise TranscriptError("the file is no JSON object") from None
-
-
-def _array(raw: Raw, name: str) -> list[Raw]:
-    found = items(bytes(raw))
-    if found is None:
-        raise TranscriptError(f"{name} is no JSON array of messages")
-    return found
 
 
 def _message(step: _Step) -> bytes:
