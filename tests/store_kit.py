@@ -30,7 +30,11 @@ class Driver:
         self.store = make()
 
     def __enter__(self) -> "Driver":
-        self.run(self.store.open())
+        try:
+            self.run(self.store.open())
+        except BaseException:
+            self._runner.close()
+            raise
         return self
 
     def __exit__(

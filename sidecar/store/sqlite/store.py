@@ -13,13 +13,15 @@ import apsw
 from sidecar.store.contract import StoreUnavailable, Write
 from sidecar.store.reads_on_loop import ReadsOnLoop
 from sidecar.store.sqlite.connection import connect
-from sidecar.store.sqlite.faults import unavailable
+from sidecar.store.sqlite.faults import damaged, unavailable
 from sidecar.store.sqlite.lookups import SQLiteLookups
 from sidecar.store.sqlite.writer import Writer
 from sidecar.store.submitting import Submitting, refuse, run_done
 
 _BUSY_MS = 2_000
 _CACHE_KIB = 8 * 1024
+_SMALLEST = 512
+"""Bytes of the smallest database."""
 
 
 class SQLiteStore(Submitting, ReadsOnLoop):
@@ -131,7 +133,16 @@ def _settle(opened: asyncio.Future[StoreUnavailable | None], error: StoreUnavail
 
 
 def _create_file(path: Path) -> None:
-    """Make the file readable by its owner alone, before SQLite would make it with other rights."""
+    """Make the file, readable by its owner alone, before SQLite would make it with other rights.
+
+    SQLite takes a file of a few bytes for an empty database, so that is refused here. A file that is there is
+    not opened: closing it would drop the locks that other connections of this process have on it.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not path.exists():
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    else:
+        if 0 < size < _SMALLEST:
+            raise damaged()
