@@ -83,9 +83,14 @@ class Calibration:
         """A count in the provider's tokens, rounded up."""
         return -int(-count * self._state.factor // 1)
 
+    def uncalibrated(self, tokens: int) -> int:
+        """What we counted, from what `tokens` made of it."""
+        return round(tokens / self._state.factor)
+
     def observe(self, model: str, counted: int, reported: int) -> bool:
         """Take in that a context of `counted` tokens by our count cost `reported` input tokens.
 
+        `counted` is the count before calibration (`uncalibrated`), else each factor would undo the last one.
         True where that gave a new factor.
         """
         if counted <= 0 or reported <= 0:

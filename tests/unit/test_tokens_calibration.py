@@ -40,6 +40,16 @@ def test_what_our_counts_do_not_explain_is_reported_as_overhead() -> None:
     assert calibration.overhead() == pytest.approx(SYSTEM_PROMPT, rel=0.03)
 
 
+def test_observing_answers_that_were_calibrated_already_keeps_the_factor() -> None:
+    calibration = Calibration("estimate-1")
+    for turn in range(48):
+        sent = calibration.tokens(2_000 + 1_500 * (turn % 12))
+        counted = calibration.uncalibrated(sent)
+        calibration.observe("a", counted, SYSTEM_PROMPT + int(1.25 * counted))
+    assert calibration.factor == pytest.approx(1.25, abs=0.02)
+    assert calibration.version == 1
+
+
 def test_a_difference_of_three_percent_changes_nothing() -> None:
     calibration = Calibration("estimate-1")
     assert report_turns(calibration, "a", 1.03, turns=40) == 0
