@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sessions.timeline import SessionTimeline
 
+if TYPE_CHECKING:
+    from sidecar.server.sessions.gathering import Slot
+
 Report = Callable[[str, int | None], None]
 
 
@@ -35,9 +38,18 @@ class EngineSession:
         self.timeline = timeline
         self.agent_id = agent_id
         self.session_key = session_key
+        self._engine_id = engine_id
         self._prefix = f"engine.{engine_id}."
         self._revision = live.head.revision if live.head else 0
         self.report: Report = silent
+        self.slot: Slot | None = None
+        """Where the next message waits to be stored together with others."""
+
+    def another(self) -> EngineSession:
+        """A second handle of the same session."""
+        return EngineSession(
+            self.live, self.timeline, self._engine_id, agent_id=self.agent_id, session_key=self.session_key
+        )
 
     @property
     def session_id(self) -> str:

@@ -10,7 +10,7 @@ from sidecar.messages.fence import OPENING_BYTES
 from sidecar.messages.identity import same_text, stands_for
 from sidecar.protocol.times import parse_rfc3339
 from sidecar.rpc.errors import InvalidParams
-from sidecar.store.contract import Append, Appended, NewMessage
+from sidecar.store.contract import Append, Appended, AppendResult, NewMessage
 
 if TYPE_CHECKING:
     from sidecar.server.engine_session import EngineSession
@@ -88,9 +88,18 @@ class Intake:
         )
         if isinstance(new, Mark):
             return synthetic(new, message.message_id)
+        slot, session.slot = session.slot, None
+        if slot is not None:
+            return await slot.store(new)
         write = self.append(session.session_id, [new], session.agent_id, session.session_key)
         result = await self._sidecar.store.write(write)
         return self.outcome(result.items[0], message.raw)
+
+    def told(self, result: AppendResult, index: int, raw: bytes) -> IngestOutcome:
+        """What the host is told about the message at an index of a write."""
+        if result.duplicate:
+            return IngestOutcome(ingested=False, reason=DUPLICATE)
+        return self.outcome(result.items[index], raw)
 
     def append(
         self,

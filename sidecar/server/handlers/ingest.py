@@ -24,9 +24,10 @@ from sidecar.server.engines import LEGACY, Seat
 from sidecar.server.failures import to_rpc_error
 from sidecar.server.handlers.lane import session_lane
 from sidecar.server.intake import synthetic, timestamp
+from sidecar.server.sessions.gathering import ingest_together
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
-from sidecar.store.contract import Append, NewMessage
+from sidecar.store.contract import Append, AppendResult, NewMessage
 
 
 def register(router: Router, sidecar: Sidecar) -> None:
@@ -119,7 +120,7 @@ class IngestHandlers:
             )
         seat = self._sidecar.known_seat(params.session_id, params.agent_id)
         if seat is None or not stores_directly(seat):
-            return self._batch_by_engine(params)
+            return self._batch_by_engine(params, call)
         write, known = self._batch(params)
         call.on_cancel = partial(self._sidecar.store.withdraw, write)
         self._sidecar.store.submit(write, partial(self._batch_stored, call, known))
@@ -148,20 +149,32 @@ class IngestHandlers:
         else:
             call.reply(_batch_result(write, known))
 
-    async def _batch_by_engine(self, params: IngestBatchContextParams) -> IngestBatchContextResult:
+    async def _batch_by_engine(
+        self, params: IngestBatchContextParams, call: Call
+    ) -> IngestBatchContextResult:
         seat = await self._sidecar.seat(params.session_id, params.agent_id)
         write, known = self._batch(params)
         if stores_directly(seat):
             await self._sidecar.store.write(write)
             return _batch_result(write, known)
-        session = await self._session(seat, params)
-        outcomes: list[IngestOutcome] = []
-        for message in write.messages:
-            incoming = IncomingMessage(
-                raw=message.body, message_id=message.message_id, heartbeat=message.heartbeat
-            )
-            work = seat.engine.ingest(session, incoming)
-            outcomes.append(await self._sidecar.run_engine(seat, "context/ingestBatch", work))
+        handle = await self._session(seat, params)
+        messages = write.messages
+
+        async def store(given: list[NewMessage]) -> AppendResult:
+            write.messages = given
+            result: AppendResult = await self._sidecar.store.write(write)
+            call.on_cancel = _too_late
+            return result
+
+        outcomes = await ingest_together(
+            messages,
+            handle.another,
+            lambda session, message: self._sidecar.run_engine(
+                seat, "context/ingestBatch", seat.engine.ingest(session, message)
+            ),
+            store,
+            lambda message, index, result: self._sidecar.intake.told(result, index, message.body),
+        )
         ids = iter(outcome.message_id for outcome in outcomes)
         return IngestBatchContextResult(
             ingested_count=sum(outcome.ingested for outcome in outcomes),
@@ -181,6 +194,11 @@ class IngestHandlers:
             agent_id=params.agent_id,
             session_key=params.session_key,
         )
+
+
+def _too_late() -> bool:
+    """The messages are stored, so the answer has to say so."""
+    return False
 
 
 def _batch_result(write: Append, known: list[str | None]) -> IngestBatchContextResult:

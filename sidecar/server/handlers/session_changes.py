@@ -21,7 +21,9 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
 from sidecar.server.handlers.lane import session_lane
-from sidecar.server.sidecar import Sidecar
+from sidecar.server.sessions.claims import claim_anew
+from sidecar.server.sessions.registry import check_owner
+from sidecar.server.sidecar import EngineUnavailable, Sidecar
 from sidecar.store.contract import Configure, Delete, Fork, Truncate
 
 Reason = Literal["configured", "truncated", "deleted"]
@@ -61,11 +63,14 @@ class SessionChangeHandlers:
         if scope_id is None:
             raise InvalidParams("one of sessionId and agentId is needed", path="/sessionId")
         if params.session_id is not None:
-            await sidecar.sessions.open(params.session_id, params.agent_id)
+            check_owner(await sidecar.store.session(sidecar.ref(params.session_id)), params.agent_id)
         config = _object(params.config)
         before = await sidecar.configured(scope, scope_id)
-        engine = params.engine or before.engine
-        sidecar.slot.check(engine or sidecar.slot.default_id, config if config is not None else before.config)
+        default = sidecar.slot.default_id
+        engine = params.engine or before.engine or default
+        if config is None and before.config and engine != (before.engine or default):
+            config = self._fitting(engine, before.config)
+        sidecar.slot.check(engine, config if config is not None else before.config)
         if params.engine is not None or config is not None:
             await sidecar.store.write(
                 Configure(sidecar.profile.namespace, scope, scope_id, engine=params.engine, config=config)
@@ -82,11 +87,11 @@ class SessionChangeHandlers:
         """Rewind a session to a message."""
         del call
         sidecar = self._sidecar
-        live = await sidecar.sessions.open(params.session_id, params.agent_id)
-        removed = await sidecar.store.write(
-            Truncate(live.ref, params.after_message_id, agent_id=params.agent_id)
-        )
+        ref = sidecar.ref(params.session_id)
+        removed = await sidecar.store.write(Truncate(ref, params.after_message_id, agent_id=params.agent_id))
         if removed:
+            sidecar.sessions.rewound(params.session_id)
+            await claim_anew(sidecar.store, ref)
             self._changed(params.session_id, "truncated")
         return TruncateSessionResult(removed_messages=removed)
 
@@ -94,7 +99,6 @@ class SessionChangeHandlers:
         """Begin a new session with the messages of another."""
         del call
         sidecar = self._sidecar
-        await sidecar.sessions.open(params.session_id, params.agent_id)
         head = await sidecar.store.write(
             Fork(
                 sidecar.ref(params.session_id),
@@ -103,7 +107,9 @@ class SessionChangeHandlers:
                 agent_id=params.agent_id,
             )
         )
+        await claim_anew(sidecar.store, head.ref)
         sidecar.sessions.forget(params.new_session_id)
+        sidecar.forget_choices()
         return ForkSessionResult(session_id=params.new_session_id, message_count=head.message_count)
 
     async def delete(self, params: DeleteSessionParams, call: Call) -> DeleteSessionResult:
@@ -116,6 +122,14 @@ class SessionChangeHandlers:
         if deleted:
             self._changed(params.session_id, "deleted")
         return DeleteSessionResult(deleted=deleted)
+
+    def _fitting(self, engine: str, config: bytes) -> bytes | None:
+        """What replaces settings that were made for another engine: nothing where they are right for this."""
+        try:
+            self._sidecar.slot.check(engine, config)
+        except EngineUnavailable:
+            return b"{}"
+        return None
 
     def _changed(self, session_id: str, reason: Reason) -> None:
         self._sidecar.peer.notify(

@@ -22,7 +22,7 @@ from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
 from sidecar.server.handlers.lane import session_lane
 from sidecar.server.sessions.registry import check_owner
-from sidecar.server.sidecar import Sidecar
+from sidecar.server.sidecar import EngineUnavailable, Sidecar
 from sidecar.store.contract import SessionHead, SessionMissing
 
 PAGE = 100
@@ -115,24 +115,31 @@ class SessionHandlers:
     def _position(self, cursor: str | None, head: SessionHead) -> int:
         if cursor is None:
             return 1
-        uid, _, rest = cursor.partition("-")
-        revision, _, position = rest.partition("-")
-        if not (uid.isdecimal() and revision.isdecimal() and position.isdecimal()):
+        parts = cursor.split("-")
+        if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 19 for p in parts):
             raise InvalidParams("cursor: it is not one of ours", path="/cursor")
-        if (int(uid), int(revision)) != (head.uid, head.revision):
+        uid, revision, position = map(int, parts)
+        if (uid, revision) != (head.uid, head.revision):
             raise InvalidParams(
                 "cursor: the history has changed since", path="/cursor", hint="start again without a cursor"
             )
-        return int(position)
+        return max(position, 1)
 
     async def _facts(self, head: SessionHead) -> dict[str, Any]:
-        seat = await self._sidecar.seat(head.ref.session_id, head.agent_id)
         return {
             "session_id": head.ref.session_id,
             "session_key": head.session_key,
-            "engine": seat.id,
+            "engine": await self._engine(head),
             "message_format": head.message_format,
             "message_count": head.message_count,
             "created_at": format_rfc3339(head.created_ms),
             "updated_at": format_rfc3339(head.updated_ms),
         }
+
+    async def _engine(self, head: SessionHead) -> str:
+        """The engine that serves a session, or that would if it could be loaded."""
+        sidecar = self._sidecar
+        try:
+            return (await sidecar.seat(head.ref.session_id, head.agent_id)).id
+        except EngineUnavailable as error:
+            return error.engine_id

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import MsgspecError, Raw, json
 
-from sidecar.engine.contract import AfterTurnRequest, ContextEngine, IncomingMessage
+from sidecar.engine.contract import AfterTurnRequest, ContextEngine
 from sidecar.messages.dialects.members import UsageMembers
 from sidecar.protocol.context import (
     AfterTurnContextParams,
@@ -24,10 +24,12 @@ from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY, Seat
 from sidecar.server.handlers.ingest import stores_directly
 from sidecar.server.handlers.lane import session_lane
+from sidecar.server.sessions.claims import claim
+from sidecar.server.sessions.gathering import Store, ingest_together
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
-from sidecar.store.contract import Append, NewMessage, RecordAdvancement
+from sidecar.store.contract import AppendResult, NewMessage, RecordAdvancement
 
 Params = BootstrapContextParams | AfterTurnContextParams | CommitTurnContextParams
 
@@ -69,7 +71,6 @@ class TurnHandlers:
 
     async def bootstrap(self, params: BootstrapContextParams, call: Call) -> BootstrapContextResult:
         """Import what is new in the host's transcript."""
-        del call
         seat, live = await self._open(params)
         if seat.id == LEGACY:
             return _nothing("the legacy engine stores nothing")
@@ -82,31 +83,30 @@ class TurnHandlers:
             messages = loaded
         else:
             raise InvalidParams("one of messages and sessionFile is needed", path="/messages")
-        new = await self._sidecar.reconciler.unknown(live, messages)
+        new = await self._sidecar.reconciler.of_transcript(live, messages)
         step = BATCH if all(message.after is None for message in new) else max(len(new), 1)
         for start in range(0, len(new), step):
-            await self._keep(seat, live, params, new[start : start + step])
+            await self._keep(seat, live, params, call, new[start : start + step])
         if not new:
             return _nothing("nothing new in the transcript")
         return BootstrapContextResult(bootstrapped=True, imported_messages=len(new))
 
     async def after_turn(self, params: AfterTurnContextParams, call: Call) -> AfterTurnContextResult:
         """Take in a finished turn, then let the engine react."""
-        del call
         seat, live = await self._open(params)
         if seat.id == LEGACY:
             return AfterTurnContextResult()
         heartbeat = bool(params.is_heartbeat)
-        await self._keep_staged(seat, live, params)
-        if params.messages:
-            whole = params.pre_prompt_message_count is not None
-            new = await self._sidecar.reconciler.unknown(
-                live, params.messages, heartbeat=heartbeat, whole=whole
-            )
-            if new or live.head is None:
-                await self._keep(seat, live, params, new)
-        elif live.head is None:
-            await self._keep(seat, live, params, [])
+        reconciler, count = self._sidecar.reconciler, params.pre_prompt_message_count
+        if params.messages and count is not None:
+            new = await reconciler.of_transcript(live, params.messages, heartbeat=heartbeat, turn_start=count)
+        else:
+            turn = reconciler.read(live, params.messages or ())
+            await self._keep_staged(seat, live, params, call)
+            new = await reconciler.of_turn(live, turn, heartbeat=heartbeat, committed=False)
+        if new or live.head is None:
+            await self._keep(seat, live, params, call, new)
+        call.on_cancel = _too_late
         reported = _input_tokens(bytes(params.usage))
         if reported:
             await live.learn("", reported)
@@ -125,7 +125,6 @@ class TurnHandlers:
 
     async def commit_turn(self, params: CommitTurnContextParams, call: Call) -> CommitTurnContextResult:
         """Store a turn once, however often its key comes."""
-        del call
         sidecar = self._sidecar
         seat, live = await self._open(params)
         if seat.id == LEGACY:
@@ -133,45 +132,70 @@ class TurnHandlers:
             return CommitTurnContextResult(status="committed" if fresh else "duplicate")
         if await sidecar.store.advancement_known(live.ref, params.advancement_key):
             return CommitTurnContextResult(status="duplicate")
-        await self._keep_staged(seat, live, params)
-        new = await sidecar.reconciler.unknown(
-            live, params.messages, heartbeat=bool(params.is_heartbeat), whole=False, turn_only=True
+        turn = sidecar.reconciler.read(live, params.messages)
+        await self._keep_staged(seat, live, params, call)
+        new = await sidecar.reconciler.of_turn(
+            live, turn, heartbeat=bool(params.is_heartbeat), committed=True
         )
-        duplicate = await self._keep(seat, live, params, new, params.advancement_key)
+        duplicate = await self._keep(seat, live, params, call, new, params.advancement_key)
         if not duplicate:
-            await live.refresh()
-            await sidecar.reconciler.claim(live)
+            await claim(live)
         return CommitTurnContextResult(status="duplicate" if duplicate else "committed")
 
-    async def _keep_staged(self, seat: Seat, live: LiveSession, params: Params) -> None:
+    async def _keep_staged(self, seat: Seat, live: LiveSession, params: Params, call: Call) -> None:
         """Store what earlier transcripts of the host showed and no turn brought."""
-        staged = await self._sidecar.reconciler.take_staged(live)
-        if staged:
-            await self._keep(seat, live, params, staged)
+        while staged := await self._sidecar.reconciler.staged(live):
+            await self._keep(seat, live, params, call, staged)
+            self._sidecar.reconciler.unstage(live)
 
     async def _keep(
         self,
         seat: Seat,
         live: LiveSession,
         params: Params,
+        call: Call,
         new: Sequence[NewMessage],
         advancement_key: str | None = None,
     ) -> bool:
         """Store messages by the engine's own way; returns whether the key was known."""
         sidecar = self._sidecar
-        messages = list(new)
-        if not stores_directly(seat):
-            session = self._session(seat, live, params)
-            for message in messages:
-                incoming = IncomingMessage(raw=message.body, heartbeat=message.heartbeat)
-                await sidecar.run_engine(seat, "context/ingest", seat.engine.ingest(session, incoming))
-            messages = []
-        write: Append = sidecar.intake.append(
-            params.session_id, messages, params.agent_id, params.session_key, advancement_key
+
+        async def store(messages: Sequence[NewMessage]) -> AppendResult:
+            result: AppendResult = await sidecar.store.write(
+                sidecar.intake.append(
+                    params.session_id, list(messages), params.agent_id, params.session_key, advancement_key
+                )
+            )
+            call.on_cancel = _too_late
+            return result
+
+        result = (
+            await store(new) if stores_directly(seat) else await self._gather(seat, live, params, new, store)
         )
-        result = await sidecar.store.write(write)
         await live.refresh()
         return result.duplicate
+
+    async def _gather(
+        self, seat: Seat, live: LiveSession, params: Params, new: Sequence[NewMessage], store: Store
+    ) -> AppendResult:
+        """Hand messages to an engine that looks at each before it is stored."""
+        sidecar = self._sidecar
+        results: list[AppendResult] = []
+
+        async def keep(messages: list[NewMessage]) -> AppendResult:
+            results.append(await store(messages))
+            return results[0]
+
+        await ingest_together(
+            new,
+            lambda: self._session(seat, live, params),
+            lambda session, message: sidecar.run_engine(
+                seat, "context/ingest", seat.engine.ingest(session, message)
+            ),
+            keep,
+            lambda message, index, result: sidecar.intake.told(result, index, message.body),
+        )
+        return results[0]
 
     async def _load(self, locator: str, name: str | None) -> list[bytes] | str:
         """The messages of a transcript file, or why there are none."""
@@ -204,6 +228,11 @@ class TurnHandlers:
         return EngineSession(
             live, timeline, seat.id, agent_id=params.agent_id, session_key=params.session_key
         )
+
+
+def _too_late() -> bool:
+    """A part of the effect is there already, so the rest of it has to come."""
+    return False
 
 
 def _nothing(reason: str) -> BootstrapContextResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sidecar.engine.guard.answer import Guard
@@ -10,16 +11,23 @@ from sidecar.engine.guard.continuity import Continuity
 from sidecar.messages.contract import Dialect, Reading
 from sidecar.server.sessions.results import Results
 from sidecar.server.sessions.stored import StoredEntries
-from sidecar.store.contract import SaveState, SessionHead, SessionRef, SessionStore
+from sidecar.store.contract import SaveState, SessionHead, SessionRef, SessionStore, Write
 from sidecar.tokens.calibration import Calibration
 from sidecar.tokens.contract import TokenCounter
 from sidecar.tokens.message_cost import message_tokens
 
 if TYPE_CHECKING:
-    from sidecar.server.sessions.transcript import HostMessage, HostTranscript
+    from collections.abc import Sequence
+
+    from sidecar.server.sessions.transcript import HostTranscript
 
 EPOCH = "epoch"
 CALIBRATION = "calibration"
+
+
+def _passed_over(write: Write) -> None:
+    """For values whose loss does no harm."""
+    del write
 
 
 class LiveSession:
@@ -38,14 +46,18 @@ class LiveSession:
         self.opened_ms = int(time.time() * 1000)
         self.transcript: HostTranscript | None = None
         """What the host's own list was when it last sent one."""
-        self.staged: list[HostMessage] = []
-        """Unknown messages of that list that the next finished turn is going to store."""
+        self.shown: list[Sequence[bytes]] = []
+        """Lists of the host with messages in front of the open turn that are not stored yet."""
+        self.closed = 0
+        """Up to this position everything belonged to earlier turns when the host last assembled."""
         self.sent: tuple[int, int] | None = None
         """Tokens by our count of the newest answer, and the place of its newest message."""
-        self._states: dict[str, bytes | None] = {}
+        self.gone = False
+        """True once the session is deleted; whoever still works on it must leave nothing behind."""
         self._continuity: Continuity | None = None
         self._loaded = False
-        self._keeping_epoch = False
+        self._epoch_kept: bytes | None = None
+        self._epoch_on_its_way: bytes | None = None
 
     def cost(self, reading: Reading) -> int:
         """Tokens of a message, overhead included, as far as the provider's reports tell."""
@@ -64,21 +76,26 @@ class LiveSession:
         head = await self.store.session(self.ref)
         if self.head and (head is None or head.uid != self.head.uid):
             self._forget()
+        elif self.head and head and head.revision != self.head.revision:
+            self.closed = 0
         self.head = head
         if head:
             await self.stored.follow(head)
         return head
 
     async def state(self, name: str) -> bytes | None:
-        """A value kept for this session."""
-        if name not in self._states:
-            self._states[name] = await self.store.state(self.ref, name)
-        return self._states[name]
+        """A value kept for this session, by this process or another one."""
+        return await self.store.state(self.ref, name)
 
     async def save_state(self, name: str, value: bytes | None) -> None:
         """Keep a value; returns once it is durable."""
-        await self.store.write(SaveState(self.ref, name, value))
-        self._states[name] = value
+        if not self.gone:
+            await self.store.write(SaveState(self.ref, name, value))
+
+    def save_soon(self, name: str, value: bytes | None, done: Callable[[Write], None] = _passed_over) -> None:
+        """Keep a value without waiting for it."""
+        if not self.gone:
+            self.store.submit(SaveState(self.ref, name, value), done)
 
     async def learn(self, model: str, reported: int) -> None:
         """Take in that the provider counted `reported` input tokens for the newest answer."""
@@ -91,23 +108,28 @@ class LiveSession:
         await self.save_state(CALIBRATION, self.calibration.to_bytes())
 
     async def continuity(self) -> Continuity:
-        """The epoch of the session's answers."""
-        if self._continuity is None:
-            self._continuity = Continuity(await self.store.state(self.ref, EPOCH))
+        """The epoch of the session's answers; another process on the same store may have raised it."""
+        kept = await self.store.state(self.ref, EPOCH)
+        if self._continuity is None or kept not in (self._epoch_kept, self._epoch_on_its_way):
+            self._continuity = Continuity(kept)
+            self._epoch_kept = kept
         return self._continuity
 
     async def keep_epoch(self, continuity: Continuity, *, begun: bool) -> None:
         """Make the epoch survive a restart; a new one is durable before its first answer goes out."""
-        write = SaveState(self.ref, EPOCH, continuity.encoded())
+        value = continuity.encoded()
         if begun:
-            await self.store.write(write)
-        elif not self._keeping_epoch:
-            self._keeping_epoch = True
-            self.store.submit(write, self._epoch_kept)
+            await self.save_state(EPOCH, value)
+            self._epoch_kept = value
+        elif self._epoch_on_its_way is None and value != self._epoch_kept:
+            self._epoch_on_its_way = value
+            self.save_soon(EPOCH, value, self._keep_arrived)
 
-    def _epoch_kept(self, _: object) -> None:
+    def _keep_arrived(self, write: Write) -> None:
         """An epoch that was not kept costs one needless new epoch after a restart, no more."""
-        self._keeping_epoch = False
+        if write.error is None:
+            self._epoch_kept = self._epoch_on_its_way
+        self._epoch_on_its_way = None
 
     def _calibrated(self, tokens: int) -> int:
         """Never below our own count: a provider that counts less only leaves room unused."""
@@ -116,7 +138,7 @@ class LiveSession:
     def _forget(self) -> None:
         self.stored.forget()
         self.transcript = None
-        self.staged = []
+        self.shown = []
+        self.closed = 0
         self.sent = None
-        self._states.clear()
         self._continuity = None

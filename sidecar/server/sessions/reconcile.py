@@ -9,21 +9,25 @@ from msgspec import Raw
 
 from sidecar.engine.entry import Entry
 from sidecar.messages.folding import fold
+from sidecar.server.sessions.claims import claimed, known_of_earlier_turns
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sessions.transcript import (
     Aligned,
     HostMessage,
+    HostTranscript,
     follow_transcript,
     match,
     read_messages,
 )
-from sidecar.store.contract import NewMessage
+from sidecar.server.sessions.unstored import live_entries, new_messages
 
 if TYPE_CHECKING:
     from sidecar.server.sidecar import Sidecar
+    from sidecar.store.contract import NewMessage
 
-CLAIMED = "claimed"
+LISTS = 4
+"""Lists of one turn that are remembered for the sake of messages that only they showed."""
 
 
 class Reconciler:
@@ -39,69 +43,119 @@ class Reconciler:
         count = live.head.message_count if live.head else 0
         store = self._sidecar.store
         if not messages:
+            live.closed = max(live.closed, await _closed(live))
             return SessionTimeline(store, live.ref, live.stored, count)
         transcript = await follow_transcript(live, list(map(bytes, messages)))
-        aligned = transcript.aligned
-        base = _base(aligned, count)
-        turn = await self._turn_at(live, base)
-        entries = _entries(live, aligned, base, turn)
-        live.staged = _staged(aligned, prompt)
+        base = _base(transcript.aligned, count)
+        before = await live.stored.up_to(base, base) if base else []
+        entries = live_entries(live, transcript.aligned, base, before[-1] if before else None)
+        _stage(live, transcript, prompt)
         return SessionTimeline(store, live.ref, live.stored, count, base, entries)
 
     async def as_came(self, live: LiveSession, messages: Sequence[Raw] | None) -> SessionTimeline:
         """The host's list and nothing else, message by message."""
         read = read_messages(live, list(map(bytes, messages or ())))
-        entries = _entries(live, [Aligned(message, None) for message in read], 0, 0)
+        entries = live_entries(live, [Aligned(message, None) for message in read], 0, None)
         return SessionTimeline(self._sidecar.store, live.ref, live.stored, 0, 0, entries)
 
-    async def unknown(
+    async def of_transcript(
         self,
         live: LiveSession,
         messages: Sequence[bytes | Raw],
         *,
         heartbeat: bool = False,
-        whole: bool = True,
-        turn_only: bool = False,
+        turn_start: int = 0,
     ) -> list[NewMessage]:
-        """What of a piece of transcript is not stored yet, ready to be stored in its place.
+        """What of a whole transcript is not stored yet, ready to be stored in its place.
 
-        `whole` says that the piece is the transcript from its start, not just its newest part. `turn_only`
-        says that it is a turn of its own: text alone does not make a message that of an earlier turn.
+        With `heartbeat`, the messages from index `turn_start` on are a heartbeat's.
         """
-        read = [m for m in read_messages(live, list(map(bytes, messages))) if not m.ours]
-        found = await match(live, read, whole=whole)
-        if turn_only:
-            claimed = int(await live.state(CLAIMED) or b"0")
-            pairs = zip(read, found, strict=True)
-            found = [entry if entry and _same(entry, m, claimed) else None for m, entry in pairs]
-        return _new_messages(read, found, heartbeat)
+        transcript = await follow_transcript(live, list(map(bytes, messages)))
+        begin = transcript.index_of_raw(turn_start) if heartbeat else len(transcript.aligned)
+        return new_messages(transcript.aligned, heartbeat_from=begin)
 
-    async def take_staged(self, live: LiveSession) -> list[NewMessage]:
-        """Messages that the host's transcript showed and that nothing has stored since."""
-        staged, live.staged = live.staged, []
-        if not staged:
-            return []
-        return _new_messages(staged, await match(live, staged), heartbeat=False)
+    def read(self, live: LiveSession, messages: Sequence[Raw]) -> list[HostMessage]:
+        """The messages of a turn, without those of ours.
 
-    async def claim(self, live: LiveSession) -> None:
-        """Note that everything stored by now belongs to a committed turn."""
-        if live.head:
-            await live.save_state(CLAIMED, str(live.head.message_count).encode())
+        Raises:
+            InvalidParams: one is no message.
+        """
+        return [m for m in read_messages(live, list(map(bytes, messages))) if not m.ours]
 
-    async def _turn_at(self, live: LiveSession, base: int) -> int:
-        before = await live.stored.up_to(base, base) if base else []
-        return before[-1].turn if before else 0
+    async def of_turn(
+        self, live: LiveSession, read: Sequence[HostMessage], *, heartbeat: bool, committed: bool
+    ) -> list[NewMessage]:
+        """What of a turn's own messages is not stored yet.
+
+        Text alone does not make a message that of an earlier turn. `committed` says that turns before this
+        one were told apart by their advancement keys.
+        """
+        earlier = max(live.closed, await claimed(live) if committed else 0)
+        found = await match(live, read, after=earlier, whole=False)
+        if earlier:
+            await known_of_earlier_turns(live, read, found, earlier)
+        aligned = [Aligned(message, entry) for message, entry in zip(read, found, strict=True)]
+        return new_messages(aligned, heartbeat_from=0 if heartbeat else len(aligned))
+
+    async def staged(self, live: LiveSession) -> list[NewMessage]:
+        """Messages that a list of the host has shown and that nothing has stored since; the first list's.
+
+        `unstage` says that they are stored.
+        """
+        while live.shown:
+            transcript = await follow_transcript(live, live.shown[0])
+            new = new_messages(transcript.aligned)
+            if new:
+                return new
+            self.unstage(live)
+        return []
+
+    def unstage(self, live: LiveSession) -> None:
+        """Forget the list that `staged` has spoken of."""
+        del live.shown[:1]
 
 
-def _staged(aligned: Sequence[Aligned], prompt: str | None) -> list[HostMessage]:
-    """Unknown messages, except those of the open turn, which its commit is going to bring."""
-    opened = len(aligned)
-    newest = max((i for i, a in enumerate(aligned) if a.message.reading.opens_turn), default=None)
-    if newest is not None:
-        said = aligned[newest].message.reading.text
-        if not prompt or fold(said) == fold(prompt):
-            opened = newest
-    return [a.message for a in aligned[:opened] if a.stored is None]
+def _stage(live: LiveSession, transcript: HostTranscript, prompt: str | None) -> None:
+    """Remember a list with unknown messages in front of the open turn, which its commit is going to bring."""
+    aligned = transcript.aligned
+    until = _open_turn(aligned, prompt)
+    newest = next((entry for i in range(until - 1, -1, -1) if (entry := aligned[i].stored)), None)
+    live.closed = max(live.closed, newest.place if newest else 0)
+    shown = live.shown
+    if shown and shown[0][:1] == transcript.raws[:1]:
+        shown.clear()
+    unknown = {a.message.raw for a in aligned[:until] if a.stored is None}
+    for earlier in shown:
+        unknown.difference_update(earlier)
+    if unknown and len(shown) < LISTS:
+        shown.append(transcript.raws_before(until))
+
+
+def _open_turn(aligned: Sequence[Aligned], prompt: str | None) -> int:
+    """The index at which the turn begins that the model is about to go on with."""
+    if not aligned or _ends_turn(aligned[-1].message):
+        return len(aligned)
+    for index in range(len(aligned) - 1, -1, -1):
+        reading = aligned[index].message.reading
+        if reading.opens_turn:
+            return len(aligned) if prompt and fold(reading.text) != fold(prompt) else index
+    return len(aligned)
+
+
+def _ends_turn(message: HostMessage | Entry) -> bool:
+    return message.reading.role == "assistant" and not message.reading.calls
+
+
+async def _closed(live: LiveSession) -> int:
+    """The position of the last stored message in front of the open turn."""
+    head = live.head
+    if head is None or not head.message_count:
+        return 0
+    newest = await live.stored.up_to(head.message_count, head.message_count)
+    if newest and _ends_turn(newest[-1]):
+        return head.message_count
+    start = await live.store.turn_start(live.ref, head.turn_count)
+    return start - 1 if start else 0
 
 
 def _base(aligned: Sequence[Aligned], count: int) -> int:
@@ -114,90 +168,3 @@ def _base(aligned: Sequence[Aligned], count: int) -> int:
         if a.stored is not None:
             return max(0, a.stored.place - 1 - i)
     return count
-
-
-def _entries(live: LiveSession, aligned: Sequence[Aligned], base: int, turn: int) -> list[Entry]:
-    entries: list[Entry] = []
-    highest = max(turn, live.head.turn_count if live.head else 0)
-    opened = turn > 0
-    named: dict[str, int] = {}
-    for i, (message, stored) in enumerate(aligned):
-        place = base + 1 + i
-        if stored is not None:
-            raw = None if _keeps_stored(message) else message.raw
-            entries.append(stored.moved(place, raw=raw))
-            turn, opened = stored.turn, True
-            continue
-        reading = message.reading
-        if reading.opens_turn:
-            turn = max(highest, turn) + 1 if opened else max(turn, 1)
-            highest, opened = max(highest, turn), True
-        turn = max(turn, 1)
-        name = message.made_up_id
-        named[name] = named.get(name, 0) + 1
-        entries.append(
-            Entry(
-                message_id=f"{name}.{named[name]}",
-                position=None,
-                place=place,
-                turn=turn,
-                turn_id=f"t{turn}",
-                role=reading.role,
-                timestamp_ms=reading.timestamp_ms or live.opened_ms,
-                heartbeat=False,
-                raw=message.raw,
-                dialect=live.dialect,
-                cost=live.cost,
-                reading=reading,
-            )
-        )
-    return entries
-
-
-def _keeps_stored(message: HostMessage) -> bool:
-    """True where the host's copy is not the message itself: a stub, or one with our own text in it."""
-    return message.stub_of is not None or message.fenced
-
-
-def _same(entry: Entry, message: HostMessage, claimed: int) -> bool:
-    """Whether a match is certain enough for a turn of its own."""
-    if entry.place > claimed:
-        return True
-    theirs, ours = message.keys, entry.keys
-    inner = message.reading.inner_id
-    return bool(
-        (inner and inner == entry.reading.inner_id)
-        or (theirs.call and theirs.call == ours.call)
-        or (theirs.stamp and theirs.stamp == ours.stamp)
-    )
-
-
-def _new_messages(
-    read: Sequence[HostMessage], found: Sequence[Entry | None], heartbeat: bool
-) -> list[NewMessage]:
-    """The messages that were not found, each in the place that its neighbours give it."""
-    last = max((i for i, entry in enumerate(found) if entry), default=-1)
-    new: list[NewMessage] = []
-    after: int | None = None
-    for i, (message, entry) in enumerate(zip(read, found, strict=True)):
-        if entry is not None:
-            after = entry.place
-            continue
-        reading = message.reading
-        if i > last:
-            place = None
-        else:
-            following = next(e for e in found[i:] if e)
-            place = after if after is not None else following.place - 1
-        new.append(
-            NewMessage(
-                body=message.raw,
-                role=reading.role,
-                opens_turn=reading.opens_turn and not heartbeat,
-                inner_id=reading.inner_id,
-                timestamp_ms=reading.timestamp_ms,
-                heartbeat=heartbeat,
-                after=place,
-            )
-        )
-    return new

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from sidecar.server.sessions.live import LiveSession
 from sidecar.store.contract import FormatMismatch, SessionHead, SessionMissing
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 KEPT = 256
 """Sessions held in memory."""
+MOST_KEPT = 4 * KEPT
+"""The same where the lists of the host hold messages that are not stored yet."""
 
 
 class SessionRegistry:
@@ -20,7 +23,9 @@ class SessionRegistry:
 
     def __init__(self, sidecar: Sidecar) -> None:
         self._sidecar = sidecar
-        self._live: OrderedDict[str, LiveSession] = OrderedDict()
+        self._recent: OrderedDict[str, LiveSession] = OrderedDict()
+        self._live: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
+        """Also those that were let go while somebody still works on them: there is never a second one."""
 
     async def open(self, session_id: str, agent_id: str | None) -> LiveSession:
         """A session, known to the store or not (then its `head` is `None`).
@@ -34,10 +39,10 @@ class SessionRegistry:
             sidecar = self._sidecar
             live = LiveSession(sidecar.store, sidecar.ref(session_id), sidecar.dialect, sidecar.counter)
             self._live[session_id] = live
-            if len(self._live) > KEPT:
-                self._live.popitem(last=False)
-        else:
-            self._live.move_to_end(session_id)
+        self._recent[session_id] = live
+        self._recent.move_to_end(session_id)
+        if len(self._recent) > KEPT:
+            self._let_one_go()
         head = await live.refresh()
         if head:
             check_owner(head, agent_id)
@@ -50,15 +55,35 @@ class SessionRegistry:
         return self._live.get(session_id)
 
     def forget(self, session_id: str) -> None:
-        """Let go of a session."""
-        self._live.pop(session_id, None)
+        """Let go of a session that is deleted or begins anew; who still works on it keeps nothing of it."""
+        self._recent.pop(session_id, None)
+        live = self._live.pop(session_id, None)
+        if live is not None:
+            live.gone = True
+
+    def rewound(self, session_id: str) -> None:
+        """Drop what the host has shown of a session before it was truncated."""
+        live = self._live.get(session_id)
+        if live is not None:
+            live.shown.clear()
+            live.transcript = None
+            live.closed = 0
+
+    def _let_one_go(self) -> None:
+        """The least recently used session goes, one with messages that are not stored yet only if it must."""
+        for session_id, live in self._recent.items():
+            if not live.shown:
+                del self._recent[session_id]
+                return
+        if len(self._recent) > MOST_KEPT:
+            self._recent.popitem(last=False)
 
 
-def check_owner(head: SessionHead, agent_id: str | None) -> None:
-    """Refuse an agent that does not own the session.
+def check_owner(head: SessionHead | None, agent_id: str | None) -> None:
+    """Refuse an agent that does not own the session, if it is there.
 
     Raises:
         SessionMissing: another agent owns it.
     """
-    if head.agent_id is not None and agent_id is not None and head.agent_id != agent_id:
+    if head and head.agent_id is not None and agent_id is not None and head.agent_id != agent_id:
         raise SessionMissing(f"session {head.ref.session_id!r} is another agent's")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from sidecar.engine.entry import Entry
 from sidecar.messages.alignment import StoredItem, TranscriptItem, align
-from sidecar.messages.contract import IdentityKeys, MessageError, Reading
+from sidecar.messages.contract import Dialect, IdentityKeys, MessageError, Reading
 from sidecar.messages.fence import OPENING_BYTES
 from sidecar.messages.identity import keys, leading_keys, size, stands_for
 from sidecar.rpc.errors import InvalidParams
+from sidecar.server.sessions.edited import match_edited
 from sidecar.server.sessions.live import LiveSession
 
 WINDOW = 64
@@ -20,26 +22,46 @@ WIDEST = 4096
 
 
 class HostMessage:
-    """One message of a host's list."""
+    """One message of a host's list; it is read when somebody asks what it says."""
 
-    __slots__ = ("_keys", "raw", "reading", "stub_of")
+    __slots__ = ("_dialect", "_keys", "_reading", "fenced", "raw")
 
-    def __init__(self, raw: bytes, reading: Reading) -> None:
+    def __init__(self, raw: bytes, dialect: Dialect) -> None:
         self.raw = raw
-        self.reading = reading
-        self.stub_of = stands_for(reading)
+        self.fenced = OPENING_BYTES in raw
+        """True where text of ours may stand in the message."""
+        self._dialect = dialect
+        self._reading: Reading | None = None
         self._keys: IdentityKeys | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """What the message says.
+
+        Raises:
+            MessageError: it is no message.
+        """
+        if self._reading is None:
+            self._reading = self._dialect.read(self.raw)
+        return self._reading
+
+    @property
+    def stub_of(self) -> str | None:
+        """The id of the stored message whose results are stubs in this one."""
+        return stands_for(self.reading) if self.fenced else None
 
     @property
     def ours(self) -> bool:
         """True for a text that an engine or the guard made, and that is not to be taken for a message."""
+        if not self.fenced:
+            return False
         mark = self.reading.mark
         return mark is not None and mark.kind != "stub"
 
     @property
-    def fenced(self) -> bool:
-        """True where text of ours stands in the message."""
-        return OPENING_BYTES in self.raw
+    def is_stub(self) -> bool:
+        """True where a stub is all that is left of the message."""
+        return self.fenced and self.reading.mark is not None
 
     @property
     def made_up_id(self) -> str:
@@ -76,26 +98,42 @@ class HostTranscript(NamedTuple):
     version: tuple[int, int, int]
     """The history it was aligned with: uid, revision, message count."""
 
+    def raws_before(self, index: int) -> Sequence[bytes]:
+        """The raw messages in front of the one at `index` of `aligned`."""
+        return self.raws[: bisect_right(self.counts, index)]
 
-def read_messages(live: LiveSession, raws: Sequence[bytes], path: str = "/messages") -> list[HostMessage]:
-    """The host's messages, read.
+    def index_of_raw(self, raw: int) -> int:
+        """How many of `aligned` come from the first `raw` raw messages."""
+        return self.counts[min(raw, len(self.counts)) - 1] if raw > 0 and self.counts else 0
+
+
+def read_messages(
+    live: LiveSession, raws: Sequence[bytes], path: str = "/messages", first: int = 0
+) -> list[HostMessage]:
+    """The host's messages, read; `first` is the index of the first one in the params.
 
     Raises:
         InvalidParams: one is no message.
     """
     messages: list[HostMessage] = []
-    for i, raw in enumerate(raws):
+    for i, raw in enumerate(raws, first):
+        message = HostMessage(raw, live.dialect)
         try:
-            messages.append(HostMessage(raw, live.dialect.read(raw)))
+            _ = message.reading
         except MessageError as error:
             raise InvalidParams(
                 f"{path[1:]}[{i}]: {error.reason}", path=f"{path}/{i}{error.pointer}"
             ) from None
+        messages.append(message)
     return messages
 
 
 async def follow_transcript(live: LiveSession, raws: Sequence[bytes]) -> HostTranscript:
-    """The host's list aligned with the history; what was aligned before is not looked at again."""
+    """The host's list aligned with the history; what was aligned before is not looked at again.
+
+    Raises:
+        InvalidParams: a message is none.
+    """
     head = live.head
     version = (head.uid, head.revision, head.message_count) if head else (0, 0, 0)
     known = live.transcript
@@ -107,7 +145,10 @@ async def follow_transcript(live: LiveSession, raws: Sequence[bytes]) -> HostTra
             same = min(same, _settled(known)) if known.version[:2] == version[:2] else 0
         counts = known.counts[:same]
         aligned = known.aligned[: counts[-1]] if counts else []
-    rest = read_messages(live, raws[len(counts) :])
+    if not counts:
+        aligned = await _stored_start(live, raws)
+        counts = list(range(1, len(aligned) + 1))
+    rest = read_messages(live, raws[len(counts) :], first=len(counts))
     taken = [message for message in rest if not message.ours]
     stored = await match(live, taken, after=_last_stored(aligned))
     aligned += [Aligned(message, entry) for message, entry in zip(taken, stored, strict=True)]
@@ -130,33 +171,50 @@ async def match(
     reach = 2 * len(messages) + WINDOW
     while True:
         first = max(after + 1, last - reach + 1)
+        from_start = first == after + 1
         entries = await live.stored.up_to(last, first)
-        found = _match(entries, messages, whole)
+        found = _match(entries, messages, whole=whole, from_start=from_start)
         hit = next((i for i, entry in enumerate(found) if entry), None)
-        if first <= after + 1 or reach >= max(WIDEST, 4 * len(messages)):
+        if from_start or reach >= max(WIDEST, 4 * len(messages)):
             return found
         if hit is not None and (entry := found[hit]) and entry.place - hit > first:
             return found
         reach *= 4
 
 
-def _match(entries: Sequence[Entry], messages: Sequence[HostMessage], whole: bool) -> list[Entry | None]:
-    start = 0
-    if whole and entries and entries[0].raw == messages[0].raw:
-        while start < min(len(entries), len(messages)) and entries[start].raw == messages[start].raw:
-            start += 1
-    rest = messages[start:]
-    found: list[Entry | None] = list(entries[:start])
-    if rest:
-        stored = [_stored_item(entry) for entry in entries[start:]]
-        indices = align(
-            stored,
-            [message.item for message in rest],
-            whole=whole,
-            leading_keys=lambda i: leading_keys(rest[i].reading),
-        )
-        found += [None if i is None else entries[start + i] for i in indices]
-    return found
+async def _stored_start(live: LiveSession, raws: Sequence[bytes]) -> list[Aligned]:
+    """The messages at the start of the list that are those at the start of the history, byte for byte."""
+    count = live.head.message_count if live.head else 0
+    if not raws or not count or count > 4 * len(raws):
+        return []
+    first = await live.store.messages(live.ref, 1, 1)
+    if not first or first[0].body != raws[0]:
+        return []
+    aligned: list[Aligned] = []
+    for entry, raw in zip(await live.stored.up_to(count, 1), raws, strict=False):
+        if entry.raw != raw:
+            break
+        aligned.append(Aligned(HostMessage(raw, live.dialect), entry))
+    return aligned
+
+
+def _match(
+    entries: Sequence[Entry], messages: Sequence[HostMessage], *, whole: bool, from_start: bool
+) -> list[Entry | None]:
+    indices = align(
+        [_stored_item(entry) for entry in entries],
+        [message.item for message in messages],
+        whole=whole,
+        from_start=from_start,
+        leading_keys=lambda i: leading_keys(messages[i].reading),
+    )
+    match_edited(
+        [entry.reading for entry in entries],
+        [message.reading for message in messages],
+        indices,
+        from_start=whole and from_start,
+    )
+    return [None if index is None else entries[index] for index in indices]
 
 
 def _stored_item(entry: Entry) -> StoredItem:
@@ -175,7 +233,7 @@ def _same_start(known: Sequence[bytes], raws: Sequence[bytes]) -> int:
 def _settled(known: HostTranscript) -> int:
     """How many raw messages come before the first that was not stored when it was last looked at."""
     first = next((i for i, a in enumerate(known.aligned) if a.stored is None), len(known.aligned))
-    return sum(1 for count in known.counts if count <= first)
+    return bisect_right(known.counts, first)
 
 
 def _last_stored(aligned: Sequence[Aligned]) -> int:

@@ -1,0 +1,1 @@
+"""Tests that drive `context-sidecar serve` as a host does."""
