@@ -28,16 +28,12 @@ OPENING_BYTES = OPENING.encode()
 
 _CLOSING = "[/ctx]"
 _KINDS = frozenset(cast("tuple[str, ...]", get_args(MarkKind)))
-_HEAD = re.compile(r"\[ctx:([A-Za-z]+):([A-Za-z0-9._~%-]*):([0-9]{9})\]")
-_FENCE_LIKE = re.compile(r"\[(?=\\*/?ctx[:\]])")
-_ESCAPED = re.compile(r"\[\\(?=\\*/?ctx[:\]])")
-_UNSAFE = re.compile(r"[^A-Za-z0-9._~-]")
-_PERCENT = re.compile(r"(?:%[0-9A-F]{2})+")
-_STAMP = r"\[[^\[\]\n]{0,40}(?:\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2})[^\[\]\n]{0,40}\]"
-_RUNTIME = r"Runtime:\s+\w+=(?:(?!\n[ \t]*\n).)*"
-_LEADING_STAMP = re.compile(rf"\s*{_STAMP}[ \t]+")
-_TRAILING_RUNTIME = re.compile(rf"\n[ \t]*\n[ \t]*{_RUNTIME}\s*\Z", re.DOTALL)
-_ONLY_DECORATION = re.compile(rf"\s*(?:\s{_RUNTIME}\s*)?(?:{_STAMP}\s*)?", re.DOTALL)
+# Patterns are compiled at their first use: most processes start without meeting a fence.
+_HEAD = r"\[ctx:([A-Za-z]+):([A-Za-z0-9._~%-]*):([0-9]{9})\]"
+_FENCE_LIKE = r"\[(?=\\*/?ctx[:\]])"
+_ESCAPED = r"\[\\(?=\\*/?ctx[:\]])"
+_UNSAFE = r"[^A-Za-z0-9._~-]"
+_PERCENT = r"(?:%[0-9A-F]{2})+"
 
 
 class Fenced(NamedTuple):
@@ -59,7 +55,7 @@ def find(text: str) -> list[Fenced]:
     parts: list[Fenced] = []
     if OPENING not in text:
         return parts
-    heads = list(_HEAD.finditer(text))
+    heads = list(re.finditer(_HEAD, text))
     for head, following in zip_longest(heads, heads[1:]):
         close = text.find(_CLOSING, head.end(), following.start() if following else len(text))
         part = _verified(text, head, close) if close >= 0 else None
@@ -87,25 +83,14 @@ def whole_mark(text: str) -> Mark | None:
     parts = find(text)
     if not parts:
         return None
+    from sidecar.messages.decorations import is_decoration
+
     position = 0
     for part in parts:
-        if not _ONLY_DECORATION.fullmatch(text, position, part.start):
+        if not is_decoration(text, position, part.start):
             return None
         position = part.stop
-    return parts[0].mark if _ONLY_DECORATION.fullmatch(text, position) else None
-
-
-def undecorated(text: str) -> str:
-    """`text` without the bracketed time that a host puts in front and the `Runtime:` block it appends."""
-    if "[" in text:
-        stamp = _LEADING_STAMP.match(text)
-        if stamp is not None:
-            text = text[stamp.end() :]
-    if "Runtime:" in text:
-        block = _TRAILING_RUNTIME.search(text)
-        if block is not None:
-            text = text[: block.start()]
-    return text
+    return parts[0].mark if is_decoration(text, position, len(text)) else None
 
 
 def stub_ref(text: str) -> str | None:
@@ -141,15 +126,15 @@ def _checksum(mark: Mark, content: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return _FENCE_LIKE.sub(r"[\\", text) if "ctx" in text else text
+    return re.sub(_FENCE_LIKE, r"[\\", text) if "ctx" in text else text
 
 
 def _unescape(text: str) -> str:
-    return _ESCAPED.sub("[", text) if "ctx" in text else text
+    return re.sub(_ESCAPED, "[", text) if "ctx" in text else text
 
 
 def _encode(ref: str) -> str:
-    return _UNSAFE.sub(_percent, ref)
+    return re.sub(_UNSAFE, _percent, ref)
 
 
 def _percent(match: re.Match[str]) -> str:
@@ -160,6 +145,6 @@ def _decode(ref: str) -> str | None:
     if "%" not in ref:
         return ref
     try:
-        return _PERCENT.sub(lambda run: bytes.fromhex(run[0].replace("%", "")).decode(), ref)
+        return re.sub(_PERCENT, lambda run: bytes.fromhex(run[0].replace("%", "")).decode(), ref)
     except UnicodeDecodeError:
         return None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-# `hashlib` would load OpenSSL, which costs more than all other imports of the first answer together.
-from _blake2 import blake2b
 from collections.abc import Sequence
 
 import msgspec
 
 from sidecar.messages.contract import IdentityKeys, Reading
-from sidecar.messages.fence import strip, stub_ref, undecorated
+from sidecar.messages.fence import strip, stub_ref
 from sidecar.messages.folding import fold, same_id
+
+try:
+    # `hashlib` would load OpenSSL too, which takes longer than most imports of the first answer.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 _NONE = IdentityKeys(0, 0, 0)
 _GROUP = "\x1d"
@@ -96,7 +100,11 @@ def _role(reading: Reading) -> str:
 
 
 def _plain(text: str) -> str:
-    return fold(strip(undecorated(text)))
+    if "[" in text or "Runtime:" in text:
+        from sidecar.messages.decorations import undecorated
+
+        text = strip(undecorated(text))
+    return fold(text)
 
 
 def _canonical(arguments: str) -> str:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.messages.contract import Mark, MarkKind
-from sidecar.messages.fence import find, strip, stub_ref, undecorated, whole_mark, wrap
+from sidecar.messages.decorations import undecorated
+from sidecar.messages.fence import find, strip, stub_ref, whole_mark, wrap
 
 SUMMARY = Mark("summary", "s12")
 RUNTIME = "\n\nRuntime: agent=main | host=box | model=fake/fake-1\nReasoning: off"

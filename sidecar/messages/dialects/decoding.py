@@ -14,7 +14,7 @@ from sidecar.messages.contract import MessageError
 Shape = TypeVar("Shape", bound=Struct)
 Wanted = TypeVar("Wanted")
 
-_JSON_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_JSON_TOKEN = rb'"(?:[^"\\]|\\.)*"|[\[\]{}]'
 _NAMING = (b'"role"', b'"type"')
 
 
@@ -150,7 +150,7 @@ def _outer_strings(raw: bytes) -> list[tuple[str, str]]:
     """The string members `role` and `type` of the outermost object."""
     found: list[tuple[str, str]] = []
     depth = 0
-    for token, following in pairwise(_JSON_TOKEN.finditer(raw)):
+    for token, following in pairwise(re.finditer(_JSON_TOKEN, raw, re.DOTALL)):
         text = token[0]
         if text in (b"{", b"["):
             depth += 1
