@@ -60,6 +60,17 @@ def same_text(a: Reading, b: Reading) -> bool:
     return _said(a) == _said(b)
 
 
+def reuses_id(a: Reading, b: Reading) -> bool:
+    """Whether two messages with one inner id are two messages after all.
+
+    Some providers give responses short random ids that come up again: another text at another time is then
+    another message.
+    """
+    if a.timestamp_ms is None or b.timestamp_ms is None or a.timestamp_ms == b.timestamp_ms:
+        return False
+    return not same_text(a, b)
+
+
 def stands_for(reading: Reading) -> str | None:
     """The `messageId` of the stored message whose results, some or all, are stubs in this one."""
     if reading.mark is not None:

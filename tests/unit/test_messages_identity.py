@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sidecar.messages.contract import IdentityKeys, Mark, Reading
 from sidecar.messages.dialects import dialect
 from sidecar.messages.fence import wrap
-from sidecar.messages.identity import keys, leading_keys, same_text, stands_for
+from sidecar.messages.identity import keys, leading_keys, reuses_id, same_text, stands_for
 
 
 def read(name: str, /, **members: object) -> Reading:
@@ -121,6 +121,14 @@ def test_the_same_id_with_other_text_is_told_apart() -> None:
     assert same_text(user("a  b"), user("a b"))
     assert not same_text(user("a b"), user("a c"))
     assert not same_text(calling("a", at=1), calling("a", at=2))
+
+
+def test_an_id_that_a_provider_uses_again_is_told_by_time_and_text() -> None:
+    first = user("one", timestamp=1)
+    assert reuses_id(first, user("two", timestamp=2))
+    assert not reuses_id(first, user("one", timestamp=2))
+    assert not reuses_id(first, user("two", timestamp=1))
+    assert not reuses_id(first, user("two"))
 
 
 @given(st.text())
