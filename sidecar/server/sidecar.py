@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sidecar.server.sessions.registry import SessionRegistry
     from sidecar.summarize.contract import Summariser
     from sidecar.summarize.host_model import Complete
+    from sidecar.summarize.limits import CircuitBreaker, SpendGuard
     from sidecar.tokens.contract import TokenCounter
 
 T = TypeVar("T")
@@ -112,13 +113,21 @@ class Sidecar:
 
         return DeterministicSummariser(self.counter)
 
+    @cached_property
+    def _spend(self) -> tuple[SpendGuard, CircuitBreaker]:
+        """One bound on calls to the host's model, whichever engine makes them."""
+        from sidecar.summarize.limits import CircuitBreaker, SpendGuard
+
+        return SpendGuard(), CircuitBreaker()
+
     def make_summariser(self, complete: Complete) -> Summariser:
         """The best summariser that this host allows."""
         if "runtime/complete" not in self.host_capabilities:
             return self.extractive
         from sidecar.summarize.host_model import HostModelSummariser
 
-        return HostModelSummariser(complete, self.counter, self.extractive)
+        guard, breaker = self._spend
+        return HostModelSummariser(complete, self.counter, self.extractive, guard=guard, breaker=breaker)
 
     # Engines
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from sidecar.summarize.candidates import CARRIED_LINE, Piece, pieces_of, pieces_of_earlier, shorten
@@ -13,6 +14,8 @@ from sidecar.tokens.contract import TokenCounter
 LEAST_SHARE_OF_EARLIER, GREATEST_SHARE_OF_EARLIER = 0.4, 0.75
 """An earlier summary gets at least and at most these shares of the target, where it needs them."""
 CHARACTERS_PER_TOKEN = 4
+MOST_ON_THE_LOOP = 80_000
+"""Characters that are summarised at once; more would hold up other requests."""
 NOTHING_SAID = "(no text)"
 
 
@@ -26,7 +29,9 @@ class DeterministicSummariser:
         self._counter = counter
 
     async def summarise(self, request: SummaryRequest) -> Summary:
-        """A summary of at most `target_tokens` tokens; returns at once."""
+        """A summary of at most `target_tokens` tokens; waits for nothing, large sources go to a thread."""
+        if sum(len(source.text) for source in request.sources) > MOST_ON_THE_LOOP:
+            return Summary(await asyncio.to_thread(self.text_for, request), "deterministic")
         return Summary(self.text_for(request), "deterministic")
 
     def text_for(self, request: SummaryRequest) -> str:

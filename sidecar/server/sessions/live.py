@@ -59,6 +59,11 @@ class LiveSession:
         self._epoch_kept: bytes | None = None
         self._epoch_on_its_way: bytes | None = None
 
+    @property
+    def factor(self) -> float:
+        """What our counts are multiplied by; never below 1: a provider that counts less leaves room unused."""
+        return max(1.0, self.calibration.factor)
+
     def cost(self, reading: Reading) -> int:
         """Tokens of a message, overhead included, as far as the provider's reports tell."""
         return self._calibrated(message_tokens(reading, self.counter))
@@ -101,8 +106,10 @@ class LiveSession:
         """Take in that the provider counted `reported` input tokens for the newest answer."""
         if self.sent is None:
             return
-        counted, self.sent = self.sent[0], None
-        if self.calibration.observe(model, counted, reported):
+        before, (counted, _), self.sent = self.factor, self.sent, None
+        plain = counted if before == 1 else self.calibration.uncalibrated(counted)
+        self.calibration.observe(model, plain, reported)
+        if self.factor != before:
             self.stored.forget()
             self.transcript = None
         await self.save_state(CALIBRATION, self.calibration.to_bytes())
@@ -132,8 +139,7 @@ class LiveSession:
         self._epoch_on_its_way = None
 
     def _calibrated(self, tokens: int) -> int:
-        """Never below our own count: a provider that counts less only leaves room unused."""
-        return tokens if self.calibration.factor <= 1 else self.calibration.tokens(tokens)
+        return tokens if self.factor == 1 else self.calibration.tokens(tokens)
 
     def _forget(self) -> None:
         self.stored.forget()
