@@ -62,7 +62,7 @@ class Calibration:
         """The calibration that `to_bytes` wrote; a fresh one where `kept` is empty or unreadable."""
         try:
             return cls(counter, msgspec.msgpack.decode(kept, type=CalibrationState))
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeDecodeError):
             return cls(counter)
 
     def to_bytes(self) -> bytes:

@@ -61,7 +61,7 @@ class LiveSession:
 
     @property
     def factor(self) -> float:
-        """What our counts are multiplied by; never below 1: a provider that counts less leaves room unused."""
+        """What our counts are multiplied by; never below 1, since too low a count costs an answer."""
         return max(1.0, self.calibration.factor)
 
     def cost(self, reading: Reading) -> int:
