@@ -1,0 +1,1 @@
+"""What editors get over transcripts; only `sidecar.lsp.attach` may be imported without the extra `lsp`."""

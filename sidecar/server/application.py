@@ -82,7 +82,12 @@ class SidecarApplication:
         self._sidecar = sidecar
         register_areas(self._router, sidecar)
         self._apply_limits(settings)
-        return _answer(version, sidecar, seat.describe(), self._router.methods)
+        answer = _answer(version, sidecar, seat.describe(), self._router.methods)
+        if "textDocument" not in _object(params.capabilities):
+            return answer
+        from sidecar.lsp.attach import attach_editor
+
+        return attach_editor(self._router, self._peer, params, answer)
 
     async def close(self) -> None:
         """Release engines and the store."""

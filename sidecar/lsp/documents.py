@@ -1,0 +1,135 @@
+"""The documents of a client, with what is worked out from the text they have now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote
+
+from lsprotocol import types
+from pygls.workspace import TextDocument, Workspace
+
+from sidecar.lsp.lines import Lines
+from sidecar.rpc.errors import InvalidParams
+
+T = TypeVar("T")
+
+
+class TranscriptDocument(TextDocument):
+    """A text that editors change piece by piece, kept in UTF-8.
+
+    pygls divides lines at characters, such as U+2028, at which editors do not, so that an edit behind one
+    would go to the wrong place.
+    """
+
+    def __init__(
+        self, uri: str, source: str | None, version: int | None, language_id: str | None, encoding: str
+    ) -> None:
+        super().__init__(uri, None, version, language_id)
+        self._encoding = encoding
+        self._data = None if source is None else source.encode(errors="replace")
+        self._made: dict[object, object] = {}
+
+    @property
+    def data(self) -> bytes:
+        """The text in UTF-8.
+
+        Raises:
+            OSError: the document is not open, and cannot be read from disk.
+        """
+        if self._data is None:
+            self._data = Path(self.path).read_bytes()
+        return self._data
+
+    @property
+    def source(self) -> str:
+        """The text."""
+        return self.data.decode(errors="replace")
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the text, each with its line break."""
+        return [line.decode(errors="replace") for line in self.data.splitlines(keepends=True)]
+
+    def once(self, make: Callable[[TranscriptDocument], T]) -> T:
+        """What `make` makes of the text; it is asked again when the text has changed, and no sooner."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast(T, self._made[make])
+
+    def places(self) -> Lines:
+        """Positions in the text."""
+        return self.once(_lines)
+
+    def range(self, start: int, end: int) -> types.Range:
+        """The range between two offsets in bytes."""
+        places = self.places()
+        return types.Range(types.Position(*places.place(start)), types.Position(*places.place(end)))
+
+    def apply_change(self, change: types.TextDocumentContentChangeEvent) -> None:
+        """Replace a piece of the text, or all of it."""
+        text = change.text.encode(errors="replace")
+        if isinstance(change, types.TextDocumentContentChangePartial):
+            places, data = self.places(), self.data
+            start = places.offset(change.range.start.line, change.range.start.character)
+            end = places.offset(change.range.end.line, change.range.end.character)
+            text = b"".join((data[:start], text, data[max(start, end) :]))
+        self._data = text
+        self._made.clear()
+
+    @property
+    def encoding(self) -> str:
+        """The units in which the client counts characters: `utf-8`, `utf-16` or `utf-32`."""
+        return self._encoding
+
+
+class TranscriptWorkspace(Workspace):
+    """The documents that are open in an editor."""
+
+    def transcript(self, uri: str) -> TranscriptDocument:
+        """The document of that name, with its text at hand.
+
+        Raises:
+            InvalidParams: it is not open, and cannot be read.
+        """
+        document = cast("TranscriptDocument", self.get_text_document(uri))
+        try:
+            document.data  # noqa: B018  reads it
+        except OSError:
+            raise _not_open() from None
+        return document
+
+    def update_text_document(
+        self,
+        text_doc: types.VersionedTextDocumentIdentifier,
+        change: types.TextDocumentContentChangeEvent,
+    ) -> None:
+        """Apply one change.
+
+        Raises:
+            InvalidParams: the document is not open.
+        """
+        if unquote(text_doc.uri) not in self.text_documents:
+            raise _not_open()
+        super().update_text_document(text_doc, change)
+
+    def _create_text_document(
+        self,
+        doc_uri: str,
+        source: str | None = None,
+        version: int | None = None,
+        language_id: str | None = None,
+    ) -> TranscriptDocument:
+        encoding: Any = self.position_encoding
+        return TranscriptDocument(
+            doc_uri, source, version, language_id, str(getattr(encoding, "value", encoding))
+        )
+
+
+def _lines(document: TranscriptDocument) -> Lines:
+    return Lines(document.data, document.encoding)
+
+
+def _not_open() -> InvalidParams:
+    return InvalidParams("textDocument.uri: the document is not open", path="/textDocument/uri")

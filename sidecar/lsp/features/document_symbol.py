@@ -1,0 +1,122 @@
+"""Outlines a transcript: turns hold messages, which hold the calls of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lsprotocol import types
+from lsprotocol.types import DocumentSymbol, SymbolInformation, SymbolKind
+
+from sidecar.lsp.documents import TranscriptDocument
+from sidecar.lsp.language_server import TranscriptServer
+from sidecar.lsp.outline import Entry, Turn, turns
+from sidecar.messages.contract import Reading
+from sidecar.messages.excerpt import plain_text
+from sidecar.messages.importers import Span
+from sidecar.messages.turns import turn_id
+
+LONGEST_NAME = 80
+"""Characters of a message that its symbol shows."""
+
+# Of the kinds that every client knows.
+KINDS = {
+    "system": SymbolKind.Constant,
+    "user": SymbolKind.Interface,
+    "assistant": SymbolKind.String,
+    "tool": SymbolKind.Field,
+    "other": SymbolKind.Property,
+}
+
+
+def register(server: TranscriptServer) -> None:
+    """Serve `textDocument/documentSymbol`."""
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def document_symbol(  # pyright: ignore[reportUnusedFunction]
+        params: types.DocumentSymbolParams,
+    ) -> Sequence[DocumentSymbol] | Sequence[SymbolInformation]:
+        document = server.transcript(params.text_document.uri)
+        symbols = document.once(document_symbols)
+        return symbols if _takes_a_tree(server.client_capabilities) else list(_flat(document.uri, symbols))
+
+
+def document_symbols(document: TranscriptDocument) -> list[DocumentSymbol]:
+    """The turns of a transcript, with their messages and calls inside."""
+    return [_turn(document, turn) for turn in turns(document.data)]
+
+
+def _turn(document: TranscriptDocument, turn: Turn) -> DocumentSymbol:
+    count = len(turn.entries)
+    return _symbol(
+        document,
+        f"{turn_id(turn.number)}: {_name(turn.opening)}",
+        SymbolKind.Namespace,
+        turn.span,
+        detail="1 message" if count == 1 else f"{count} messages",
+        children=[_message(document, entry) for entry in turn.entries],
+    )
+
+
+def _message(document: TranscriptDocument, entry: Entry) -> DocumentSymbol:
+    reading = entry.reading
+    calls = [
+        _symbol(document, call.name or "call", SymbolKind.Function, entry.span, detail=_short(call.arguments))
+        for call in reading.calls
+    ]
+    kind = KINDS["tool" if reading.results else reading.role]
+    return _symbol(document, _name(entry), kind, entry.span, detail=_role(reading), children=calls or None)
+
+
+def _symbol(
+    document: TranscriptDocument,
+    name: str,
+    kind: SymbolKind,
+    span: Span,
+    *,
+    detail: str,
+    children: list[DocumentSymbol] | None = None,
+) -> DocumentSymbol:
+    first_line = min(span.end, document.places().end(span.start))
+    return DocumentSymbol(
+        name=name,
+        kind=kind,
+        range=document.range(span.start, span.end),
+        selection_range=document.range(span.start, first_line),
+        detail=detail,
+        children=children,
+    )
+
+
+def _role(reading: Reading) -> str:
+    if reading.results and any(result.is_error for result in reading.results):
+        return "tool error"
+    if reading.results:
+        return "tool result"
+    return reading.wire_role if reading.role == "other" else reading.role
+
+
+def _name(entry: Entry) -> str:
+    """What the message says, in one line that is never empty."""
+    reading = entry.reading
+    tools = ", ".join(filter(None, entry.result_names))
+    said = _short(plain_text(reading)) or _short(reading.reasoning) or reading.wire_role or "message"
+    return f"{tools}: {said}" if tools else said
+
+
+def _short(text: str) -> str:
+    words = " ".join(text[: 8 * LONGEST_NAME].split())
+    return words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 3]}..."
+
+
+def _flat(
+    uri: str, symbols: Sequence[DocumentSymbol], inside: str | None = None
+) -> Iterator[SymbolInformation]:
+    for symbol in symbols:
+        place = types.Location(uri, symbol.range)
+        yield SymbolInformation(place, symbol.name, symbol.kind, container_name=inside)
+        yield from _flat(uri, symbol.children or (), symbol.name)
+
+
+def _takes_a_tree(capabilities: types.ClientCapabilities) -> bool:
+    declared = capabilities.text_document and capabilities.text_document.document_symbol
+    return bool(declared and declared.hierarchical_document_symbol_support)

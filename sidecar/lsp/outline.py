@@ -1,0 +1,100 @@
+"""Divides the text of a transcript into turns and messages, each with its place."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from itertools import groupby
+from typing import IO, Literal, NamedTuple
+
+from sidecar.messages.contract import Reading
+from sidecar.messages.dialects import dialect
+from sidecar.messages.importers import Source, Span, Transcript, TranscriptError, detect, read
+from sidecar.messages.importers.rows import BAD_LINE, TORN_LINE
+from sidecar.messages.importers.salvage import salvage
+from sidecar.messages.pairing import pair
+from sidecar.messages.turns import turn_numbers
+
+_PLAIN = ("openai-chat", "anthropic-messages")
+"""Formats without rows around the messages: a document that is being edited can be taken for their lines."""
+
+
+class Entry(NamedTuple):
+    """One message."""
+
+    reading: Reading
+    span: Span
+    result_names: tuple[str, ...]
+    """For each tool result of the message, the tool that was called; empty where no call is known."""
+
+
+class Turn(NamedTuple):
+    """The messages of one turn, at least one."""
+
+    number: int
+    entries: list[Entry]
+
+    @property
+    def span(self) -> Span:
+        """From the first message to the last one."""
+        return Span(self.entries[0].span.start, self.entries[-1].span.end)
+
+    @property
+    def opening(self) -> Entry:
+        """The message that opens the turn; the first one where none does."""
+        return next((entry for entry in self.entries if entry.reading.opens_turn), self.entries[0])
+
+
+def turns(data: bytes) -> list[Turn]:
+    """The conversation in a text of any transcript format; empty where there is none.
+
+    Of a text that is torn, or being edited, it is what can be read.
+    """
+    transcript = _transcript(_Text(data))
+    read_message = dialect(transcript.message_format).read
+    readings = [read_message(item.message) for item in transcript.items]
+    names = _result_names(readings)
+    entries = [
+        Entry(reading, item.span, names.get(index, ()))
+        for index, (reading, item) in enumerate(zip(readings, transcript.items, strict=True))
+    ]
+    numbered = zip(turn_numbers(readings), entries, strict=True)
+    return [
+        Turn(number, [entry for _, entry in group])
+        for number, group in groupby(numbered, key=lambda pair: pair[0])
+    ]
+
+
+class _Text:
+    """A text that stands in for a file."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def open(self, mode: Literal["rb"], /) -> IO[bytes]:
+        del mode
+        return BytesIO(self._data)
+
+    def read_bytes(self) -> bytes:
+        return self._data
+
+
+def _transcript(source: Source) -> Transcript:
+    try:
+        format = detect(source)
+        found = read(source, format)
+    except TranscriptError:
+        return salvage(source)
+    if format in _PLAIN and found.skipped.keys() & {BAD_LINE, TORN_LINE}:
+        whole = salvage(source)
+        if len(whole.items) > len(found.items):
+            return whole
+    return found
+
+
+def _result_names(readings: list[Reading]) -> dict[int, tuple[str, ...]]:
+    names: dict[int, tuple[str, ...]] = {}
+    for index, places in pair(readings).answers.items():
+        called = [readings[place.message].calls[place.number].name if place else "" for place in places]
+        results = readings[index].results
+        names[index] = tuple(name or result.name for name, result in zip(called, results, strict=True))
+    return names
