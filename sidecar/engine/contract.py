@@ -62,8 +62,11 @@ class Timeline(Protocol):
         """The system messages of the whole timeline, in order."""
         ...
 
-    async def has(self, message_id: str) -> bool:
-        """Whether a message is on the timeline."""
+    async def resolve(self, message_id: str) -> str | None:
+        """The id that a message has on the timeline now, `None` where it is not there (any more).
+
+        A message that was named before it was stored has got another id since.
+        """
         ...
 
     async def before(self, message_id: str, limit: int, since: str | None = None) -> list[Entry]:

@@ -26,6 +26,7 @@ class Entry:
         "timestamp_ms",
         "turn",
         "turn_id",
+        "whole",
     )
 
     def __init__(
@@ -56,7 +57,9 @@ class Entry:
         self.timestamp_ms = timestamp_ms
         self.heartbeat = heartbeat
         self.raw = raw
-        """The bytes that came, and that go out again."""
+        """The bytes that came, and that go out again; a stand-in's own where `whole` is set."""
+        self.whole: Entry | None = None
+        """The message itself where this is a stand-in with its large tool results left out."""
         self._dialect = dialect
         self._cost = cost
         self._reading = reading
@@ -91,8 +94,20 @@ class Entry:
 
     def moved(self, place: int, *, raw: bytes | None = None) -> Entry:
         """The same message at another place of a timeline, in the host's own bytes where they are given."""
-        same = raw is None or raw == self.raw
-        entry = Entry(
+        if raw is not None and raw != self.raw:
+            return self._copy(place, raw, None)
+        entry = self._copy(place, self.raw, self._reading)
+        entry._tokens, entry._keys = self._tokens, self._keys
+        return entry
+
+    def stand_in(self, raw: bytes) -> Entry:
+        """`raw` in place of this message, which stays known as the stand-in's `whole`."""
+        entry = self._copy(self.place, raw, None)
+        entry.whole = self
+        return entry
+
+    def _copy(self, place: int, raw: bytes, reading: Reading | None) -> Entry:
+        return Entry(
             message_id=self.message_id,
             position=self.position,
             place=place,
@@ -101,11 +116,8 @@ class Entry:
             role=self.role,
             timestamp_ms=self.timestamp_ms,
             heartbeat=self.heartbeat,
-            raw=self.raw if raw is None else raw,
+            raw=raw,
             dialect=self._dialect,
             cost=self._cost,
-            reading=self._reading if same else None,
+            reading=reading,
         )
-        if same:
-            entry._tokens, entry._keys = self._tokens, self._keys
-        return entry

@@ -11,9 +11,13 @@ from typing import NamedTuple
 
 from sidecar.engine.contract import Timeline
 from sidecar.engine.entry import Entry
+from sidecar.messages.units import units
 
 SLACK = 0.75
 """Share of the budget that is filled after the cut has moved (spec: at most 75 %)."""
+
+FARTHEST = 4
+"""Multiple of the budget up to which it is counted what has gathered."""
 
 
 class Window(NamedTuple):
@@ -26,7 +30,7 @@ class Window(NamedTuple):
     cut: str | None
     """Id of the message at which the window begins; `None` where nothing was cut."""
     moved: bool
-    """True where the cut had to move."""
+    """True where the window begins elsewhere than it did."""
 
     @property
     def tokens(self) -> int:
@@ -40,35 +44,64 @@ def tokens_of(entries: Iterable[Entry]) -> int:
 
 
 async def keep_window(timeline: Timeline, budget: int, cut: str | None, reserve: int = 0) -> Window:
-    """The window that begins at `cut` if it fits into `budget` less `reserve` tokens, else a smaller one."""
+    """The window that begins at `cut` if it fits into `budget` less `reserve` tokens, else a smaller one.
+
+    `cut` is an id as `Timeline.resolve` gives it, `None` where nothing was cut so far.
+    """
     room = max(budget - reserve, 0)
     newest, whole = await timeline.tail(room)
     start = next((i for i, e in enumerate(newest) if e.message_id == cut), None) if cut else None
     if start is not None or whole:
-        kept = await _open(timeline, newest, start or 0, cut if start else None)
+        kept = await _open(timeline, newest, start or 0, cut if start is not None else None)
         if kept.tokens <= room:
             return kept
-    return await cut_window(timeline, newest[start or 0 :], room, max(int(budget * SLACK) - reserve, 0))
+    target = max(int(budget * SLACK) - reserve, 0)
+    smaller = await cut_window(timeline, newest[start or 0 :], room, target)
+    return smaller._replace(moved=smaller.cut != cut)
+
+
+async def whole_window(timeline: Timeline, budget: int, cut: str | None) -> Window:
+    """What has gathered since `cut`, far beyond `budget` too; to learn how much it is."""
+    return await keep_window(timeline, budget * FARTHEST, cut)
 
 
 async def cut_window(timeline: Timeline, entries: Sequence[Entry], room: int, target: int) -> Window:
-    """The largest window of at most `target` tokens that begins with a turn.
+    """The largest window of at most `target` tokens that begins with a later turn than `entries`.
 
-    The newest turn is never cut off; where it alone exceeds `room`, its opener stays and its oldest units go.
+    The newest turn is never cut off; where it alone exceeds `room`, its opener stays and its oldest units go,
+    down to the last call with its results.
     """
     if not entries:
         return Window(await timeline.system(), [], None, moved=True)
     system = tokens_of(await timeline.system())
-    turns = [i for i in range(1, len(entries)) if entries[i].turn != entries[i - 1].turn] or [0]
-    start = _first_that_fits(entries, turns, target - system)
+    start = _first_that_fits(entries, _turn_starts(entries), target - system)
     window = await _open(timeline, entries, start, entries[start].message_id)
     if window.tokens > room:
         opener = await timeline.opener(entries[-1].turn)
         spent = system + (opener.tokens if opener else 0)
-        units = [i for i in range(start, len(entries)) if not entries[i].reading.results]
-        start = _first_that_fits(entries, units or [start], target - spent)
+        start = _first_that_fits(entries, _unit_starts(entries, start), target - spent)
         window = await _open(timeline, entries, start, entries[start].message_id)
     return window._replace(moved=True)
+
+
+def _turn_starts(entries: Sequence[Entry]) -> list[int]:
+    """Where later turns begin; the start where there is only one turn."""
+    return [i for i in range(1, len(entries)) if entries[i].turn != entries[i - 1].turn] or [0]
+
+
+def _unit_starts(entries: Sequence[Entry], first: int) -> list[int]:
+    """Where the newest turn may be cut: before whole units, not behind its last call."""
+    starts: list[int] = []
+    last_call = first
+    for unit in units([entry.reading for entry in entries[first:]]):
+        start = first + unit.indices[0]
+        if not entries[start].heartbeat:
+            starts.append(start)
+        if any(entries[first + i].reading.calls for i in unit.indices):
+            last_call = start
+    if last_call > first:
+        starts = [start for start in starts if start <= last_call]
+    return starts or [first]
 
 
 def _first_that_fits(entries: Sequence[Entry], starts: Sequence[int], target: int) -> int:

@@ -9,10 +9,11 @@ from sidecar.engine.contract import (
     CompactRequest,
     EngineInfo,
     Kept,
+    PreflightOutcome,
     Session,
     StoringEngine,
 )
-from sidecar.engine.window import Window, cut_window, keep_window
+from sidecar.engine.window import Window, cut_window, keep_window, whole_window
 
 CUT = "cut"
 TARGET_SHARE = 0.5
@@ -33,7 +34,7 @@ class FullEngine(StoringEngine):
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
         """Moves the window; what leaves it stays stored."""
-        window = await keep_window(session.timeline, request.budget, await _cut(session))
+        window = await whole_window(session.timeline, request.budget, await _cut(session))
         before = window.tokens
         target = compaction_target(request, before)
         if before <= target:
@@ -42,10 +43,11 @@ class FullEngine(StoringEngine):
                 reason=f"{before} tokens are within the target of {target}",
                 tokens_before=before,
             )
-        smaller = await cut_window(session.timeline, window.entries, request.budget, target)
+        room = target if request.force else request.budget
+        smaller = await cut_window(session.timeline, window.entries, room, target)
         if smaller.tokens >= before:
             return CompactOutcome(
-                compacted=False, reason="only the newest turn is left", tokens_before=before
+                compacted=False, reason="only what the model needs next is left", tokens_before=before
             )
         await session.save_state(CUT, (smaller.cut or "").encode())
         return CompactOutcome(
@@ -53,6 +55,14 @@ class FullEngine(StoringEngine):
             first_kept_message_id=smaller.cut,
             tokens_before=before,
             tokens_after=smaller.tokens,
+        )
+
+    async def preflight(self, session: Session, request: AssembleRequest) -> PreflightOutcome:
+        """Whether the window fits as it is; a compaction makes it fit."""
+        window = await whole_window(session.timeline, request.budget, await _cut(session))
+        fits = window.tokens <= request.budget
+        return PreflightOutcome(
+            fits=fits, estimated_tokens=window.tokens, action="none" if fits else "compact"
         )
 
 
@@ -70,5 +80,9 @@ def _items(window: Window) -> list[Kept]:
 
 
 async def _cut(session: Session) -> str | None:
-    value = await session.state(CUT)
-    return value.decode() if value else None
+    """Where the window begins; `None` where nothing was cut, or the cut is not in the history any more."""
+    kept = (await session.state(CUT) or b"").decode()
+    cut = await session.timeline.resolve(kept) if kept else None
+    if cut and cut != kept:
+        await session.save_state(CUT, cut.encode())
+    return cut

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sidecar.engine.contract import Assembly, Kept, Kind, Made, Timeline
+from sidecar.engine.contract import Assembly, Kind, Made, Timeline
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.fit import Fitted, Fitter, tokens_of
 from sidecar.engine.guard.minimum import minimum
 from sidecar.engine.guard.slot import Cost, Slot, Writer
+from sidecar.engine.guard.stubs import Stubs
 from sidecar.engine.overflow import Overflow
 from sidecar.messages.contract import Dialect
 
@@ -46,9 +47,23 @@ class Guard:
     def __init__(
         self, dialect: Dialect, cost: Cost, count: Callable[[str], int], recall_tool: str | None = None
     ) -> None:
-        self._writer = Writer(dialect, cost)
-        self._fitter = Fitter(dialect, self._writer, recall_tool)
+        self._writer = Writer(dialect, cost, recall_tool)
+        self._fitter = Fitter(dialect, self._writer)
         self._count = count
+        self.stubs = Stubs(self._writer)
+        """Results that stay replaced from answer to answer."""
+
+    async def shrink_minimum(self, timeline: Timeline, budget: int) -> bool:
+        """Replace results of the minimum where it exceeds `budget` otherwise; true where any is new.
+
+        Engines choose after that, so that one large result does not push everything else out.
+
+        Raises:
+            Overflow: the minimum exceeds `budget` even so.
+        """
+        needed = [self._writer.kept(entry, "recent", needed=True) for entry in await minimum(timeline)]
+        fitted = self._fitter.fit(needed, budget)
+        return self.stubs.add(slot.entry for slot in fitted.slots if slot.entry)
 
     async def answer(self, assembly: Assembly, timeline: Timeline, budget: int) -> Answer:
         """The assembly with what is missing added and what is too much taken away.
@@ -70,7 +85,7 @@ class Guard:
 
     def as_came(self, entries: Sequence[Entry]) -> Answer:
         """The host's own list, unchanged, valid or not."""
-        slots = [self._kept(Kept(entry), needed=False) for entry in entries]
+        slots = [self._writer.kept(entry, "recent", needed=False) for entry in entries]
         return self._measured(Fitted(slots, []), None, None)
 
     def _slots(self, assembly: Assembly, needed: Sequence[Entry]) -> list[Slot]:
@@ -85,24 +100,13 @@ class Guard:
             elif item.entry.message_id not in seen:
                 seen.add(item.entry.message_id)
                 missing.pop(item.entry.message_id, None)
-                slots.append(self._kept(item, needed=item.entry.message_id in must))
+                slots.append(self._writer.kept(item.entry, item.kind, needed=item.entry.message_id in must))
         for entry in missing.values():
             at = next((i for i, s in enumerate(slots) if s.entry and s.entry.place > entry.place), len(slots))
             if entry.role == "system":
                 at = min(at, _first_other(slots))
-            slots.insert(at, self._kept(Kept(entry), needed=True))
+            slots.insert(at, self._writer.kept(entry, "recent", needed=True))
         return slots
-
-    def _kept(self, item: Kept, *, needed: bool) -> Slot:
-        entry = item.entry
-        return Slot(
-            raw=entry.raw,
-            reading=entry.reading,
-            tokens=entry.tokens,
-            kind="system" if entry.role == "system" else item.kind,
-            entry=entry,
-            needed=needed,
-        )
 
     def _measured(self, fitted: Fitted, addition: str | None, append: str | None) -> Answer:
         parts: dict[Kind, tuple[int, int]] = {}

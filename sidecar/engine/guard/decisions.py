@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from sidecar.engine.contract import Timeline
+from sidecar.engine.entry import Entry
 from sidecar.engine.guard.fit import Fitted
 
 Verdict = Literal["sent", "summarised", "stubbed", "dropped", "pinned"]
@@ -33,15 +34,15 @@ class Record(NamedTuple):
     sent: dict[str, Decision]
     left_out: dict[str, Decision]
     covers: Sequence[tuple[int, int, str]]
-    first_sent: str | None
-    """The oldest message of the session that was sent, system messages aside."""
+    last_sent: str | None
+    """The newest message of the session that was sent."""
 
 
 def record(engine_id: str, fitted: Fitted) -> Record:
     """The record of an answer."""
     sent: dict[str, Decision] = {}
     left_out: dict[str, Decision] = {}
-    first = None
+    last: Entry | None = None
     for slot in fitted.slots:
         entry = slot.entry
         if entry is None:
@@ -49,42 +50,43 @@ def record(engine_id: str, fitted: Fitted) -> Record:
         verdict: Verdict = "stubbed" if slot.stub else "sent"
         why = "its results were too large for the budget" if slot.stub else _why_sent(slot.kind, slot.needed)
         sent[entry.message_id] = Decision(entry.message_id, entry.turn_id, slot.tokens, verdict, why)
-        if first is None and entry.role != "system":
-            first = entry.message_id
+        if last is None or entry.place > last.place:
+            last = entry
     for slot, reason in fitted.left_out:
         if (entry := slot.entry) and entry.message_id not in sent:
             left_out[entry.message_id] = Decision(
                 entry.message_id, entry.turn_id, entry.tokens, "dropped", reason
             )
     covers = [(*slot.made.covers, slot.made.ref) for slot in fitted.slots if slot.made and slot.made.covers]
-    return Record(engine_id, sent, left_out, covers, first)
+    return Record(engine_id, sent, left_out, covers, last.message_id if last else None)
 
 
 async def explain(timeline: Timeline, kept: Record) -> list[Decision]:
     """A decision for every message that was sent, and for those in front of and between them."""
-    before = await timeline.before(kept.first_sent, LISTED) if kept.first_sent else []
-    rest = {e.message_id: e for e in before if e.message_id not in kept.sent}
+    reach = LISTED + len(kept.sent) + len(kept.left_out)
+    before = await timeline.before(kept.last_sent, reach) if kept.last_sent else []
     decisions: list[Decision] = []
-    for message_id, entry in rest.items():
-        if message_id in kept.left_out:
-            decisions.append(kept.left_out[message_id])
-            continue
-        ref = _covered(entry.position, kept.covers)
-        verdict: Verdict = "summarised" if ref else "dropped"
-        why = "older than the window; a summary stands for it" if ref else "older than the window"
-        decisions.append(Decision(message_id, entry.turn_id, entry.tokens, verdict, why, ref))
-    listed = {d.message_id for d in decisions}
-    decisions += [d for d in kept.left_out.values() if d.message_id not in listed]
-    return decisions + list(kept.sent.values())
+    listed: set[str] = set()
+    for entry in before:
+        known = kept.sent.get(entry.message_id) or kept.left_out.get(entry.message_id)
+        decisions.append(known or _passed_over(entry, kept))
+        listed.add(entry.message_id)
+    older = [d for d in kept.sent.values() if d.message_id not in listed and d.message_id != kept.last_sent]
+    newest = [d for d in kept.sent.values() if d.message_id == kept.last_sent]
+    return older + decisions + newest + [d for d in kept.left_out.values() if d.message_id not in listed]
+
+
+def _passed_over(entry: Entry, kept: Record) -> Decision:
+    """For a message that the engine did not choose."""
+    ref = next((ref for first, last, ref in kept.covers if first <= entry.place <= last), None)
+    if ref:
+        why = "older than the window; a summary stands for it"
+        return Decision(entry.message_id, entry.turn_id, entry.tokens, "summarised", why, ref)
+    why = "a heartbeat of an earlier turn" if entry.heartbeat else "older than the window"
+    return Decision(entry.message_id, entry.turn_id, entry.tokens, "dropped", why)
 
 
 def _why_sent(kind: str, needed: bool) -> str:
     if kind == "system":
         return "system message"
     return "newest user message or its last tool group" if needed else f"in the engine's {kind} part"
-
-
-def _covered(position: int | None, covers: Sequence[tuple[int, int, str]]) -> str | None:
-    if position is None:
-        return None
-    return next((ref for first, last, ref in covers if first <= position <= last), None)

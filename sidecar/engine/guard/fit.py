@@ -16,15 +16,16 @@ class Fitted(NamedTuple):
     slots: list[Slot]
     left_out: list[tuple[Slot, str]]
     """What is not in the list, each with the reason."""
+    excess: int = 0
+    """Tokens by which the list was over its budget as it was given."""
 
 
 class Fitter:
     """Arranges, then leaves out the oldest turns, then replaces tool results, until the list fits."""
 
-    def __init__(self, dialect: Dialect, writer: Writer, recall_tool: str | None) -> None:
+    def __init__(self, dialect: Dialect, writer: Writer) -> None:
         self._dialect = dialect
         self._writer = writer
-        self._recall_tool = recall_tool
 
     def fit(self, slots: Sequence[Slot], room: int) -> Fitted:
         """The list in at most `room` tokens.
@@ -34,6 +35,7 @@ class Fitter:
         """
         left_out: list[tuple[Slot, str]] = []
         placed = self._arrange(slots, left_out)
+        over = max(tokens_of(placed) - room, 0)
         while (excess := tokens_of(placed) - room) > 0:
             victims = _oldest(placed, excess)
             if not victims:
@@ -44,7 +46,7 @@ class Fitter:
             gone = set(map(id, victims))
             left_out += [(slot, "over the token budget") for slot in victims]
             placed = self._arrange([slot for slot in placed if id(slot) not in gone], left_out)
-        return Fitted(placed, left_out)
+        return Fitted(placed, left_out, over)
 
     def _arrange(self, slots: Sequence[Slot], left_out: list[tuple[Slot, str]]) -> list[Slot]:
         sources = [slot for slot in slots if slot.stub != "noResult"]
@@ -66,10 +68,11 @@ class Fitter:
         for i in by_size:
             if excess <= 0:
                 break
-            if slots[i].reading.results and not slots[i].stub:
-                stub = self._writer.stub(slots[i], self._recall_tool)
-                if stub.tokens < slots[i].tokens:
-                    excess -= slots[i].tokens - stub.tokens
+            slot = slots[i]
+            if slot.entry and slot.reading.results and not slot.stub:
+                stub = self._writer.kept(self._writer.stub(slot.entry), slot.kind, needed=slot.needed)
+                if stub.tokens < slot.tokens:
+                    excess -= slot.tokens - stub.tokens
                     stubbed[i] = stub
         return stubbed
 
@@ -80,37 +83,24 @@ def tokens_of(slots: Sequence[Slot]) -> int:
 
 
 def _oldest(slots: Sequence[Slot], excess: int) -> list[Slot]:
-    """What to leave out next: recalled text, then oldest turns, then summaries, then oldest units."""
+    """What to leave out next: recalled text, then oldest turns, then summaries, then oldest messages."""
     recalled = [slot for slot in slots if slot.kind in ("recall", "memory")]
     if recalled:
         return recalled
-    free = [slot for slot in slots if not slot.needed and slot.entry]
+    free = [slot for slot in slots if not slot.needed and (slot.entry or slot.of)]
     newest = max((slot.turn for slot in slots), default=0)
     older = [slot for slot in free if slot.turn < newest]
     if older:
-        return _whole_turns(older, excess)
+        return _first(older, excess, whole_turns=True)
     made = [slot for slot in slots if slot.made]
-    if made:
-        return made
-    return _until(free, excess)
+    return made or _first(free, excess, whole_turns=False)
 
 
-def _whole_turns(slots: Sequence[Slot], excess: int) -> list[Slot]:
-    """The oldest turns that make up `excess` tokens."""
+def _first(slots: Sequence[Slot], excess: int, *, whole_turns: bool) -> list[Slot]:
+    """The oldest of `slots` that make up `excess` tokens; results without their call follow by themselves."""
     victims: list[Slot] = []
     for slot in slots:
-        if excess <= 0 and victims and slot.turn != victims[-1].turn:
-            break
-        victims.append(slot)
-        excess -= slot.tokens
-    return victims
-
-
-def _until(slots: Sequence[Slot], excess: int) -> list[Slot]:
-    """The oldest messages that make up `excess` tokens; results that lose their call follow by themselves."""
-    victims: list[Slot] = []
-    for slot in slots:
-        if excess <= 0:
+        if excess <= 0 and not (whole_turns and slot.turn == victims[-1].turn):
             break
         victims.append(slot)
         excess -= slot.tokens

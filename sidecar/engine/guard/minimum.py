@@ -18,24 +18,40 @@ REACH = 4096
 async def minimum(timeline: Timeline) -> list[Entry]:
     """The entries that must not be left out, in order."""
     needed = {entry.place: entry for entry in await timeline.system()}
-    newest, whole = await timeline.tail(REACH)
-    if newest:
-        opener = await timeline.opener(newest[-1].turn)
-        reach = REACH
-        while (group := _last_group(newest, opener, whole)) is None:
-            reach *= 8
-            newest, whole = await timeline.tail(reach)
-        for entry in [*([opener] if opener else []), *group]:
-            needed[entry.place] = entry
+    reach = REACH
+    while True:
+        newest, whole = await timeline.tail(reach)
+        asked = _newest_user(newest)
+        if asked is None and newest and not whole:
+            asked = await timeline.opener(newest[-1].turn)
+        group = _last_group(newest, asked, whole)
+        if group is not None:
+            break
+        reach *= 8
+    for entry in [*([asked] if asked else []), *group]:
+        needed[entry.place] = entry
     return [needed[place] for place in sorted(needed)]
 
 
-def _last_group(newest: Sequence[Entry], opener: Entry | None, whole: bool) -> list[Entry] | None:
-    """The last call with its results, empty where the turn has none, `None` where `newest` is too short."""
-    floor = opener.place if opener else -1
-    reaches_opener = whole or newest[0].place <= floor
+def last_group(entries: Sequence[Entry]) -> list[int]:
+    """The indices of the last call with its results, empty where nothing was called."""
+    for unit in reversed(units([entry.reading for entry in entries])):
+        if any(entries[i].reading.calls for i in unit.indices):
+            return list(unit.indices)
+    return []
+
+
+def _newest_user(newest: Sequence[Entry]) -> Entry | None:
+    """The newest message of the user, a heartbeat's included: it is what the model is to answer."""
+    return next((entry for entry in reversed(newest) if entry.reading.opens_turn), None)
+
+
+def _last_group(newest: Sequence[Entry], asked: Entry | None, whole: bool) -> list[Entry] | None:
+    """The last group behind `asked`, empty where there is none, `None` where `newest` is too short."""
+    floor = asked.place if asked else -1
     after = [entry for entry in newest if entry.place > floor]
-    groups = [u for u in units([e.reading for e in after]) if any(after[i].reading.calls for i in u.indices)]
-    if groups and (reaches_opener or groups[-1].indices[0] > 0):
-        return [after[i] for i in groups[-1].indices]
-    return [] if reaches_opener else None
+    reaches_back = whole or len(after) < len(newest)
+    group = last_group(after)
+    if reaches_back or (group and group[0] > 0):
+        return [after[i] for i in group]
+    return None

@@ -36,62 +36,65 @@ class Slot(Struct, frozen=True, kw_only=True, eq=False):
     """True for the minimum, which is never left out."""
     stub: Literal["", "stub", "noResult"] = ""
 
+    of: Entry | None = None
+    """The message whose call a stand-in answers; it goes when that goes."""
+
     @property
     def turn(self) -> int:
         """The turn it belongs to; 0 for what the engine made."""
-        return self.entry.turn if self.entry else 0
+        entry = self.entry or self.of
+        return entry.turn if entry else 0
 
 
 class Writer:
     """Writes the guard's own messages in one dialect."""
 
-    def __init__(self, dialect: Dialect, cost: Cost) -> None:
+    def __init__(self, dialect: Dialect, cost: Cost, recall_tool: str | None = None) -> None:
         self._dialect = dialect
         self._cost = cost
+        self._recall_tool = recall_tool
+
+    def kept(self, entry: Entry, kind: Kind, *, needed: bool) -> Slot:
+        """A message of the session."""
+        return Slot(
+            raw=entry.raw,
+            reading=entry.reading,
+            tokens=entry.tokens,
+            kind="system" if entry.role == "system" else kind,
+            entry=entry,
+            needed=needed,
+            stub="stub" if entry.whole else "",
+        )
 
     def made(self, made: Made) -> Slot:
         """An engine's text as a marked message."""
         mark = Mark(MARKS.get(made.kind, "note"), made.ref)
         raw = self._dialect.write_text(made.role, fence.wrap(mark, made.text), made.timestamp_ms)
-        return self._slot(raw, made.kind, made=made)
+        reading = self._dialect.read(raw)
+        return Slot(raw=raw, reading=reading, tokens=self._cost(reading), kind=made.kind, made=made)
 
     def no_result(self, missing: Missing, of: Slot) -> Slot:
         """A stand-in for the result of an interrupted call."""
         mark = Mark("noResult", missing.call.id)
         text = fence.wrap(mark, f"No result recorded: the call of {missing.call.name} was interrupted.")
-        stamp = of.entry.timestamp_ms if of.entry else 0
-        return self._slot(
-            self._dialect.write_result(missing.call, text, stamp), of.kind, needed=of.needed, stub="noResult"
-        )
-
-    def stub(self, slot: Slot, tool: str | None) -> Slot:
-        """The same tool results with a short reference in place of their text."""
-        ref = slot.entry.message_id if slot.entry else ""
-        how = f" Read it with {tool}." if tool else ""
-        text = fence.wrap(
-            Mark("stub", ref), f"Tool result left out: {slot.tokens} tokens, message {ref}.{how}"
-        )
-        raw = self._dialect.replace_results(slot.raw, {r.call_id: text for r in slot.reading.results})
-        return self._slot(raw, slot.kind, entry=slot.entry, needed=slot.needed, stub="stub")
-
-    def _slot(
-        self,
-        raw: bytes,
-        kind: Kind,
-        *,
-        entry: Entry | None = None,
-        made: Made | None = None,
-        needed: bool = False,
-        stub: Literal["", "stub", "noResult"] = "",
-    ) -> Slot:
+        raw = self._dialect.write_result(missing.call, text, of.entry.timestamp_ms if of.entry else 0)
         reading = self._dialect.read(raw)
         return Slot(
             raw=raw,
             reading=reading,
             tokens=self._cost(reading),
-            kind=kind,
-            entry=entry,
-            made=made,
-            needed=needed,
-            stub=stub,
+            kind=of.kind,
+            needed=of.needed,
+            stub="noResult",
+            of=of.entry,
+        )
+
+    def stub(self, entry: Entry) -> Entry:
+        """The same tool results with a short reference in place of their text."""
+        ref = entry.message_id
+        how = f" Read it with {self._recall_tool}." if self._recall_tool else ""
+        text = f"Tool result left out: {entry.tokens} tokens, message {ref}.{how}"
+        fenced = fence.wrap(Mark("stub", ref), text)
+        return entry.stand_in(
+            self._dialect.replace_results(entry.raw, {r.call_id: fenced for r in entry.reading.results})
         )

@@ -4,54 +4,80 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec import Struct, json
+from msgspec import Struct, json, structs
 
 from sidecar.engine.contract import Made, Session
 from sidecar.engine.entry import Entry
+from sidecar.engine.signature import digest as digest_of
 from sidecar.messages.excerpt import plain_text
 from sidecar.summarize.contract import SourceMessage, Summariser, SummaryRequest
 
 STATE = "digest"
+PREFACE = "Summary of the conversation so far:\n"
+FENCE_TOKENS = 48
+"""At most what a message takes around its text: its role and the marks that tell it from the host's."""
 
 
 class Digest(Struct, frozen=True, kw_only=True):
     """Where the window begins, and what stands for the messages before it."""
 
+    id: str
+    """Names this summary in the answers that it is part of."""
     cut: str
     """Id of the first message that is sent in full."""
     text: str
     tokens: int
+    """What the message with the summary takes."""
     first: int
-    """First and last stored position covered; 0 where only unstored messages were."""
+    """First and last place on the timeline that is covered; 0 where nothing is."""
     last: int
     quality: str
     written_ms: int
     """Time stamp of the newest message covered."""
 
-    def as_message(self, text: str) -> Made:
+    def as_message(self) -> Made:
         """The summary as an item of an answer."""
         return Made(
             role="user",
             kind="summary",
-            ref=f"digest-{self.cut}",
-            text=f"Summary of the conversation so far:\n{text}",
+            ref=f"digest-{self.id}",
+            text=PREFACE + self.text,
             timestamp_ms=self.written_ms,
             covers=(self.first, self.last) if self.last else None,
         )
+
+    def within(self, limit: int, count: Callable[[str], int]) -> Digest:
+        """The same summary without as many of its oldest lines as it takes to have at most `limit` tokens."""
+        lines, tokens = self.text.splitlines(), self.tokens
+        while tokens > limit and lines:
+            lines = lines[max(1, len(lines) // 8) :]
+            tokens = _cost("\n".join(lines), count)
+        text = "\n".join(lines)
+        return structs.replace(self, id=_id(self.cut, text), text=text, tokens=tokens if lines else 0)
 
 
 async def load(session: Session) -> Digest | None:
     """The session's summary; `None` while there is none, or once the history was rewound behind it."""
     value = await session.state(STATE)
-    digest = json.decode(value, type=Digest) if value else None
-    return digest if digest and await session.timeline.has(digest.cut) else None
+    kept = json.decode(value, type=Digest) if value else None
+    cut = await session.timeline.resolve(kept.cut) if kept else None
+    if kept is None or cut is None or cut == kept.cut:
+        return kept if cut else None
+    kept = structs.replace(kept, cut=cut)
+    await save(session, kept)
+    return kept
+
+
+async def save(session: Session, digest: Digest) -> None:
+    """Keep the summary."""
+    await session.save_state(STATE, json.encode(digest))
 
 
 async def replace(session: Session, earlier: Digest | None, digest: Digest) -> bool:
     """Keep the summary in place of `earlier`; false where another one was kept meanwhile."""
-    if await load(session) != earlier or not await session.timeline.has(digest.cut):
+    if await load(session) != earlier or not await session.timeline.resolve(digest.cut):
         return False
-    await session.save_state(STATE, json.encode(digest))
+    await save(session, digest)
     return True
 
 
@@ -65,24 +91,37 @@ async def extend(
     instructions: str = "",
 ) -> Digest:
     """A summary of what `earlier` covered and of `dropped`, which follows it."""
-    sources = [
-        SourceMessage(e.message_id, e.turn_id, e.role, plain_text(e.reading), e.timestamp_ms) for e in dropped
-    ]
+    told = [entry for entry in dropped if entry.role != "system" and not entry.heartbeat]
     summary = await summariser.summarise(
         SummaryRequest(
-            sources=sources,
-            target_tokens=target_tokens,
+            sources=[_source(entry) for entry in told],
+            target_tokens=max(target_tokens - count(PREFACE) - FENCE_TOKENS, 1),
             earlier=earlier.text if earlier else "",
             instructions=instructions,
         )
     )
-    positions = [e.position for e in dropped if e.position]
-    return Digest(
+    digest = Digest(
+        id=_id(cut, summary.text),
         cut=cut,
         text=summary.text,
-        tokens=count(summary.text),
-        first=earlier.first if earlier and earlier.first else min(positions, default=0),
-        last=max(positions, default=earlier.last if earlier else 0),
+        tokens=_cost(summary.text, count) if summary.text else 0,
+        first=earlier.first if earlier and earlier.first else min((e.place for e in dropped), default=0),
+        last=max((e.place for e in dropped), default=earlier.last if earlier else 0),
         quality=summary.quality,
         written_ms=max((e.timestamp_ms for e in dropped), default=earlier.written_ms if earlier else 0),
     )
+    return digest if digest.tokens <= target_tokens else digest.within(target_tokens, count)
+
+
+def _source(entry: Entry) -> SourceMessage:
+    whole = entry.whole or entry
+    text = plain_text(whole.reading)
+    return SourceMessage(entry.message_id, entry.turn_id, entry.role, text, entry.timestamp_ms)
+
+
+def _cost(text: str, count: Callable[[str], int]) -> int:
+    return count(PREFACE + text) + FENCE_TOKENS
+
+
+def _id(cut: str, text: str) -> str:
+    return digest_of(f"{cut} {text}")

@@ -12,10 +12,11 @@ from sidecar.engine.contract import (
     EngineInfo,
     Kept,
     Made,
+    PreflightOutcome,
     Session,
     StoringEngine,
 )
-from sidecar.engine.window import Window, cut_window, keep_window
+from sidecar.engine.window import Window, cut_window, keep_window, whole_window
 from sidecar.engines.default import digest as digests
 from sidecar.engines.default.digest import Digest
 from sidecar.summarize.contract import Summariser
@@ -38,52 +39,52 @@ class DefaultEngine(StoringEngine):
     async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
         """System messages, the summary, then the window that fits."""
         digest = await digests.load(session)
-        window = await keep_window(
-            session.timeline,
-            request.budget,
-            digest.cut if digest else None,
-            self._summary_tokens(request.budget) if digest else 0,
-        )
+        cut = digest.cut if digest else None
+        window = await keep_window(session.timeline, request.budget, cut, digest.tokens if digest else 0)
         if window.moved:
             reserve = self._summary_tokens(request.budget)
-            window = await keep_window(
-                session.timeline, request.budget, digest.cut if digest else None, reserve
-            )
-            digest = await self._advance(session, window, digest, reserve, self.host.extractive)
-        return Assembly(items=self._items(window, digest, request.budget))
+            window = await keep_window(session.timeline, request.budget, cut, reserve)
+            if window.moved:
+                digest = await self._advance(session, window, digest, reserve, self.host.extractive)
+        return Assembly(items=_items(window, digest))
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
         """Summarises the older part of the window, with the host's model where it has one."""
         digest = await digests.load(session)
         reserve = self._summary_tokens(request.budget)
-        window = await keep_window(session.timeline, request.budget, digest.cut if digest else None)
+        window = await whole_window(session.timeline, request.budget, digest.cut if digest else None)
         before = window.tokens + (digest.tokens if digest else 0)
         target = self._target(request, before)
         if before <= target:
             reason = f"{before} tokens are within the target of {target}"
             return CompactOutcome(compacted=False, reason=reason, tokens_before=before)
-        smaller = await cut_window(
-            session.timeline, window.entries, request.budget - reserve, max(target - reserve, 0)
-        )
+        room = (target if request.force else request.budget) - reserve
+        smaller = await cut_window(session.timeline, window.entries, max(room, 0), max(target - reserve, 0))
         if smaller.tokens >= window.tokens:
-            return CompactOutcome(
-                compacted=False, reason="only the newest turn is left", tokens_before=before
-            )
+            reason = "only what the model needs next is left"
+            return CompactOutcome(compacted=False, reason=reason, tokens_before=before)
         session.progress("summarising", 10)
         advanced = await self._advance(
             session, smaller, digest, reserve, self.host.summariser, request.custom_instructions or ""
         )
-        if advanced is digest:
+        if advanced is digest or advanced is None:
             reason = "the history changed while the summary was written"
             return CompactOutcome(compacted=False, reason=reason, tokens_before=before)
-        digest = advanced
         return CompactOutcome(
             compacted=True,
-            summary=digest.text if digest else None,
+            summary=advanced.text,
             first_kept_message_id=smaller.cut,
             tokens_before=before,
-            tokens_after=smaller.tokens + (digest.tokens if digest else 0),
+            tokens_after=smaller.tokens + advanced.tokens,
         )
+
+    async def preflight(self, session: Session, request: AssembleRequest) -> PreflightOutcome:
+        """Whether the window fits as it is; a compaction makes it fit."""
+        digest = await digests.load(session)
+        window = await whole_window(session.timeline, request.budget, digest.cut if digest else None)
+        tokens = window.tokens + (digest.tokens if digest else 0)
+        fits = tokens <= request.budget
+        return PreflightOutcome(fits=fits, estimated_tokens=tokens, action="none" if fits else "compact")
 
     async def _advance(
         self,
@@ -98,28 +99,11 @@ class DefaultEngine(StoringEngine):
         if window.cut is None or (digest and digest.cut == window.cut):
             return digest
         dropped = await session.timeline.before(window.cut, SOURCES, digest.cut if digest else None)
-        dropped = [entry for entry in dropped if entry.role != "system"]
         advanced = await digests.extend(
             summariser, digest, dropped, window.cut, target, self.host.tokens.count, instructions
         )
         kept = await digests.replace(session, digest, advanced)
         return advanced if kept else digest
-
-    def _items(self, window: Window, digest: Digest | None, budget: int) -> list[Kept | Made]:
-        items: list[Kept | Made] = [Kept(entry, "system") for entry in window.system]
-        if digest and digest.text:
-            items.append(digest.as_message(self._shortened(digest, self._summary_tokens(budget))))
-        return items + [
-            Kept(entry, "system" if entry.role == "system" else "recent") for entry in window.entries
-        ]
-
-    def _shortened(self, digest: Digest, limit: int) -> str:
-        """The summary's text, without its oldest lines where it was written for a larger budget."""
-        lines, tokens = digest.text.splitlines(), digest.tokens
-        while tokens > limit and len(lines) > 1:
-            lines = lines[max(1, len(lines) // 8) :]
-            tokens = self.host.tokens.count("\n".join(lines))
-        return "\n".join(lines)
 
     def _summary_tokens(self, budget: int) -> int:
         return min(self._settings().summaryTokens, int(budget * SUMMARY_SHARE))
@@ -133,3 +117,10 @@ class DefaultEngine(StoringEngine):
         from sidecar.engines.default.settings import DefaultSettings
 
         return self.host.settings(DefaultSettings)
+
+
+def _items(window: Window, digest: Digest | None) -> list[Kept | Made]:
+    items: list[Kept | Made] = [Kept(entry, "system") for entry in window.system]
+    if digest and digest.text:
+        items.append(digest.as_message())
+    return items + [Kept(entry, "system" if entry.role == "system" else "recent") for entry in window.entries]

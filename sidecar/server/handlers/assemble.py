@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from sidecar.engine.contract import AssembleRequest, Assembly, Kept, Made
 from sidecar.engine.guard.answer import Answer
@@ -25,6 +25,7 @@ from sidecar.server.failures import EngineFailed, SessionNotFound, overflow
 from sidecar.server.handlers.lane import session_lane
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.results import edits
+from sidecar.server.sessions.stubs import keep_stubs, show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
 
@@ -84,14 +85,41 @@ class AssembleHandlers:
         session = EngineSession(
             live, timeline, seat.id, agent_id=params.agent_id, session_key=params.session_key
         )
-        assembly = await sidecar.run_engine(seat, "context/assemble", seat.engine.assemble(session, request))
-        _check(seat, assembly)
         if seat.id == LEGACY:
+            assembly = await self._asked(seat, session, request)
             return live.guard.as_came([item.entry for item in assembly.items if isinstance(item, Kept)])
         try:
-            return await live.guard.answer(assembly, timeline, budget - reserved)
+            return await self._guarded(seat, session, request)
         except Overflow as error:
             raise overflow(error, reserved, budget) from None
+
+    async def _guarded(self, seat: Seat, session: EngineSession, request: AssembleRequest) -> Answer:
+        """The engine's choice, made safe; asked again for less where that alone was too much.
+
+        Raises:
+            Overflow: the minimum exceeds the budget.
+        """
+        guard, timeline = session.live.guard, session.timeline
+        await show_stubs(session)
+        changed = await guard.shrink_minimum(timeline, request.budget)
+        assembly = await self._asked(seat, session, request)
+        answer = await guard.answer(assembly, timeline, request.budget)
+        if answer.fitted.excess:
+            # What the guard leaves out comes back next time; an engine's own cut stays where it is.
+            less = structs.replace(request, budget=max(request.budget - answer.fitted.excess, 0))
+            assembly = await self._asked(seat, session, less)
+            answer = await guard.answer(assembly, timeline, request.budget)
+        changed |= guard.stubs.add(slot.entry for slot in answer.fitted.slots if slot.entry)
+        if changed:
+            await keep_stubs(session)
+        return answer
+
+    async def _asked(self, seat: Seat, session: EngineSession, request: AssembleRequest) -> Assembly:
+        assembly = await self._sidecar.run_engine(
+            seat, "context/assemble", seat.engine.assemble(session, request)
+        )
+        _check(seat, assembly)
+        return assembly
 
     async def _learn(self, live: LiveSession, timeline: SessionTimeline) -> None:
         """Compare our count of the answer before with what the provider reported for it."""
@@ -116,7 +144,7 @@ class AssembleHandlers:
         live.sent = (answer.tokens, next((s.entry.place for s in reversed(slots) if s.entry), 0))
         continuity = await live.continuity()
         addition = answer.system_prompt_addition or ""
-        signature = f"{seat.signature} {live.calibration.version} {addition and digest(addition)}"
+        signature = f"{seat.signature} {live.factor} {addition and digest(addition)}"
         begun = continuity.advance(messages, signature)
         await live.keep_epoch(continuity, begun=begun)
         turn_id = next((s.entry.turn_id for s in reversed(slots) if s.entry), "t1")

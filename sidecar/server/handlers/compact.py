@@ -25,6 +25,7 @@ from sidecar.server.engines import LEGACY, Seat
 from sidecar.server.failures import SessionNotFound
 from sidecar.server.handlers.lane import session_lane
 from sidecar.server.host_services import detachable, raw_or_absent
+from sidecar.server.sessions.stubs import show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
 
@@ -108,11 +109,12 @@ class CompactHandlers:
             timeline = await sidecar.reconciler.timeline(live, params.messages, None)
         session = EngineSession(live, timeline, seat.id, agent_id=params.agent_id)
         if type(seat.engine).preflight is not ContextEngine.preflight:
+            await show_stubs(session)
             request = AssembleRequest(budget=max(params.token_budget - pending, 0))
             work = seat.engine.preflight(session, request)
             outcome = await sidecar.run_engine(seat, "context/preflight", work)
             return PreflightContextResult(
-                fits=outcome.fits, estimated_tokens=outcome.estimated_tokens, action=outcome.action
+                fits=outcome.fits, estimated_tokens=outcome.estimated_tokens + pending, action=outcome.action
             )
         if live.head is None and params.messages is None:
             estimate = pending
@@ -150,6 +152,7 @@ class CompactHandlers:
             agent_id=params.agent_id,
             session_key=params.session_key,
         )
+        await show_stubs(session)
         return seat, session
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import cast
 
@@ -13,6 +14,14 @@ CHUNK = 128
 """Messages that are read at a time when going back."""
 KEPT_BYTES = 24 << 20
 """Raw bytes of messages that one session keeps in memory."""
+
+_MADE_UP = re.compile(r"live-([0-9a-f]{16})\.\d+")
+
+
+def made_up_from(message_id: str) -> int | None:
+    """The fingerprint of text in the name of a message that is not stored, `None` for any other name."""
+    name = _MADE_UP.fullmatch(message_id)
+    return int.from_bytes(bytes.fromhex(name[1]), "big", signed=True) if name else None
 
 
 class StoredEntries:
@@ -86,6 +95,17 @@ class StoredEntries:
                 return entry
         stored = await self._store.message(self._ref, message_id)
         return self.entry(stored) if stored else None
+
+    async def find_since_stored(self, message_id: str, last: int) -> Entry | None:
+        """The entry at `last` or before it that had the made-up `message_id` while it was not stored."""
+        fingerprint = made_up_from(message_id)
+        while fingerprint is not None and last >= 1:
+            first = max(1, last - CHUNK + 1)
+            for entry in reversed(await self.up_to(last, first)):
+                if entry.keys.text == fingerprint:
+                    return entry
+            last = first - 1
+        return None
 
     def entry(self, stored: StoredMessage) -> Entry:
         """A stored message as engines see it."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sidecar.engine.contract import Tail
 from sidecar.engine.entry import Entry
+from sidecar.engine.guard.stubs import Stubs
 from sidecar.server.sessions.stored import CHUNK, StoredEntries
 from sidecar.store.contract import SessionRef, SessionStore
 
@@ -28,6 +29,8 @@ class SessionTimeline:
         self._count = count
         self._base = count if base is None else base
         self._live = live
+        self.stubs: Stubs | None = None
+        """Results that are to be shown as stubs."""
 
     async def tail(self, tokens: int) -> Tail:
         """The newest entries, going back until they hold more than `tokens` tokens, or to the start."""
@@ -35,8 +38,8 @@ class SessionTimeline:
         spent, fresh_turn = 0, False
         for entry in reversed(self._live):
             if not (entry.heartbeat and fresh_turn):
-                picked.append(entry)
-                spent += entry.tokens
+                picked.append(self._shown(entry))
+                spent += picked[-1].tokens
                 if spent > tokens:
                     return Tail(picked[::-1], whole=False)
             fresh_turn = fresh_turn or entry.opens_turn
@@ -45,8 +48,8 @@ class SessionTimeline:
             first = max(1, last - CHUNK + 1)
             for entry in reversed(await self._stored.up_to(last, first)):
                 if not (entry.heartbeat and fresh_turn):
-                    picked.append(entry)
-                    spent += entry.tokens
+                    picked.append(self._shown(entry))
+                    spent += picked[-1].tokens
                     if spent > tokens:
                         return Tail(picked[::-1], whole=False)
                 fresh_turn = fresh_turn or entry.opens_turn
@@ -75,9 +78,12 @@ class SessionTimeline:
             start += 8
         return None
 
-    async def has(self, message_id: str) -> bool:
-        """Whether a message is on the timeline."""
-        return await self._find(message_id) is not None
+    async def resolve(self, message_id: str) -> str | None:
+        """The id that a message has on the timeline now, `None` where it is not there (any more)."""
+        found = await self._find(message_id)
+        if found is None and self._base:
+            found = await self._stored.find_since_stored(message_id, self._base)
+        return found.message_id if found else None
 
     async def before(self, message_id: str, limit: int, since: str | None = None) -> list[Entry]:
         """The `limit` entries in front of a message, oldest first, back to `since` (included) at most."""
@@ -89,7 +95,10 @@ class SessionTimeline:
         live = [e for e in self._live if floor <= e.place < end.place][-limit:]
         last = min(end.place - 1, self._base)
         first = max(floor, last - (limit - len(live)) + 1, 1)
-        return [*(await self._stored.up_to(last, first)), *live]
+        return [self._shown(entry) for entry in (*await self._stored.up_to(last, first), *live)]
+
+    def _shown(self, entry: Entry) -> Entry:
+        return self.stubs.shown(entry) if self.stubs else entry
 
     async def _find(self, message_id: str) -> Entry | None:
         for entry in reversed(self._live):

@@ -1,0 +1,19 @@
+"""Keeps which tool results of a session stay replaced."""
+
+from __future__ import annotations
+
+from sidecar.server.engine_session import EngineSession
+
+STUBS = "stubs"
+
+
+async def show_stubs(session: EngineSession) -> None:
+    """Let the session's timeline show stubs where earlier answers did."""
+    stubs = session.live.guard.stubs
+    stubs.load(await session.live.state(STUBS))
+    session.timeline.stubs = stubs
+
+
+async def keep_stubs(session: EngineSession) -> None:
+    """Make the stubs that were added survive a restart; returns once they are durable."""
+    await session.live.save_state(STUBS, session.live.guard.stubs.encoded())
