@@ -1,0 +1,82 @@
+"""What can be looked for in a store, and what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from sidecar.store.contract import SessionRef
+
+SearchKind = Literal["words", "literal", "regex"]
+
+
+class Searchable(NamedTuple):
+    """What is searched of one message."""
+
+    text: str
+    """Visible text, tool names, arguments and results, one line each; text of our own left out."""
+    tools: tuple[str, ...]
+    """Names of the tools that are called or answered."""
+
+
+Extract = Callable[[str, bytes], Searchable]
+"""Reads what is searched out of a message: its dialect, then its bytes. Called on any thread."""
+
+
+class SearchQuery(Struct, frozen=True, kw_only=True):
+    """What to look for in one session."""
+
+    text: str
+    kind: SearchKind = "words"
+    """`words` ranks by stemmed words, CJK by pairs of characters; `literal` finds the text anywhere, case-folded
+    (NFKC); `regex` is RE2 over the same text."""
+    limit: int = 10
+    """Most hits that are returned."""
+    first: int = 1
+    last: int | None = None
+    """Positions to look at, both included; `None` for up to the newest."""
+    roles: tuple[str, ...] = ()
+    tool: str | None = None
+    turn_id: str | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    newest_first: bool = False
+    """For `literal` and `regex`: from the newest backwards, instead of in order."""
+    cursor: str | None = None
+    """Where to go on, from `SearchResult.next_cursor`."""
+
+
+class SearchHit(NamedTuple):
+    """One message that was found."""
+
+    position: int
+    score: float
+    """Higher is better; 1.0 for `literal` and `regex`."""
+
+
+class SearchResult(NamedTuple):
+    """What was found."""
+
+    hits: list[SearchHit]
+    """Best first for `words`, else in the order asked for."""
+    complete: bool
+    """False where the work was bounded and more messages might match."""
+    next_cursor: str | None = None
+
+
+class SearchError(ValueError):
+    """Raised when a query cannot be understood, for example a broken regular expression."""
+
+
+class SessionSearch(Protocol):
+    """The searching side of a store. Finds what was acknowledged before the call, indexed yet or not."""
+
+    async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
+        """The messages of a session that match.
+
+        Raises:
+            SearchError: the query cannot be understood; the text says why.
+        """
+        ...
