@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import NamedTuple
 
 import click
@@ -70,6 +71,9 @@ def cli() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0 ok, 1 failure or unhealthy, 2 usage."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     with told_failures(PROGRAM) as outcome:
         code: object = cli.main(given or ["--help"], prog_name=PROGRAM, standalone_mode=False)
         outcome.code = code if isinstance(code, int) else 0

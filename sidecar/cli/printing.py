@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 def print_json(value: object) -> None:
     """One JSON document on standard output."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    text = msgspec.json.encode(value)
+    with suppress(msgspec.DecodeError):  # stored messages may hold halves of surrogate pairs
+        text = msgspec.json.format(text, indent=2)
     sys.stdout.buffer.write(text + b"\n")
     sys.stdout.flush()
 

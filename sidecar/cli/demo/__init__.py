@@ -1,0 +1,1 @@
+"""The demonstration: a session that comes with the package, replayed."""

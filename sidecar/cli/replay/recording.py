@@ -1,0 +1,133 @@
+"""A recorded session, read and counted independently of the sidecar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from sidecar.messages.contract import Dialect, Reading
+from sidecar.messages.dialects import dialect
+from sidecar.messages.importers import load
+from sidecar.messages.importers.transcript import Imported
+from sidecar.protocol.base import MessageFormat
+from sidecar.protocol.times import format_rfc3339
+from sidecar.tokens.contract import TokenCounter
+
+MESSAGE_OVERHEAD = 4
+"""What the independent count adds for each message, in tokens."""
+STUB_TOKENS = 80
+"""What a result may take at most in the smallest possible answer, in tokens."""
+
+
+class Step(NamedTuple):
+    """One message of the recording."""
+
+    message: bytes
+    message_id: str | None
+    timestamp: str | None
+    reading: Reading
+    turn: int
+    asks_model: bool
+    """True where a runtime would have called the model right before this message."""
+
+
+class Tally:
+    """Counts messages as a simple host would: role and delimiters, text, calls, results."""
+
+    def __init__(self, dialect: Dialect, counter: TokenCounter) -> None:
+        self.counter = counter
+        self._dialect = dialect
+        self._known: dict[bytes, tuple[Reading, int]] = {}
+
+    def read(self, message: bytes) -> Reading:
+        """What a message says."""
+        return self._look(message)[0]
+
+    def tokens(self, message: bytes) -> int:
+        """What a message costs, in tokens."""
+        return self._look(message)[1]
+
+    def total(self, messages: Sequence[bytes]) -> int:
+        """What all of them cost together, in tokens."""
+        return sum(map(self.tokens, messages))
+
+    def _look(self, message: bytes) -> tuple[Reading, int]:
+        found = self._known.get(message)
+        if found is None:
+            reading = self._dialect.read(message)
+            found = self._known[message] = reading, MESSAGE_OVERHEAD + self.counter.count(_said(reading))
+        return found
+
+
+class Recording(NamedTuple):
+    """A whole session."""
+
+    name: str
+    message_format: MessageFormat
+    dialect: Dialect
+    steps: list[Step]
+    skipped: dict[str, int]
+
+
+def read_recording(path: Path, format: str | None) -> Recording:
+    """The session in a transcript file.
+
+    Raises:
+        TranscriptError: the file is no transcript of a known format.
+        OSError: it cannot be read.
+    """
+    transcript = load(path, format)
+    found = dialect(transcript.message_format)
+    return Recording(
+        path.name,
+        cast("MessageFormat", transcript.message_format),
+        found,
+        _steps(transcript.items, found),
+        dict(transcript.skipped),
+    )
+
+
+def smallest_answer(told: Sequence[bytes], tally: Tally) -> int:
+    """Tokens of system messages, the newest user message, and the last calls after it with stubs."""
+    readings = [tally.read(message) for message in told]
+    opener = max((at for at, reading in enumerate(readings) if reading.opens_turn), default=-1)
+    caller = max((at for at, reading in enumerate(readings) if reading.calls and at > opener), default=None)
+    tokens = 0
+    for at, reading in enumerate(readings):
+        if reading.role == "system" or at == opener:
+            tokens += tally.tokens(told[at])
+        elif caller is not None and at >= caller:
+            cost = tally.tokens(told[at])
+            tokens += min(cost, STUB_TOKENS * len(reading.results)) if reading.results else cost
+    return tokens
+
+
+def _steps(items: Sequence[Imported], dialect: Dialect) -> list[Step]:
+    steps: list[Step] = []
+    ids = [item.message_id for item in items]
+    turn, begun = 1, False
+    for item in items:
+        reading = dialect.read(item.message)
+        if reading.opens_turn:
+            turn += begun
+            begun = True
+        asks = begun and reading.role == "assistant" and steps[-1].reading.role != "assistant"
+        steps.append(
+            Step(
+                item.message,
+                item.message_id if ids.count(item.message_id) == 1 else None,
+                format_rfc3339(item.timestamp_ms) if item.timestamp_ms is not None else None,
+                reading,
+                turn,
+                asks,
+            )
+        )
+    return steps
+
+
+def _said(reading: Reading) -> str:
+    parts = [reading.text] if reading.text else []
+    parts += [f"{call.name}({call.arguments})" for call in reading.calls]
+    parts += [result.text for result in reading.results if result.text != reading.text]
+    return "\n".join(parts)
