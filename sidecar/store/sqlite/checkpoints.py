@@ -1,37 +1,49 @@
 """When the write-ahead log is brought back into the database file."""
 
+from pathlib import Path
 from typing import Any
 
 import apsw
 
-from sidecar.store.sqlite.connection import Connection
+from sidecar.store.sqlite.cleaning import CleaningVFS
+from sidecar.store.sqlite.connection import Connection, connect
 
 _AT_REST = 512
 """Pages (4 MiB) in the log from which a pause is used for a checkpoint."""
 _UNDER_LOAD = 8192
 """Pages (64 MiB) from which a checkpoint is made even though writes wait."""
 _SCRUB_MS = 200
+_CACHE_KIB = 256
 
 
 class Checkpoints:
-    """Checkpoints of the writer's connection.
+    """The checkpoints of a writer, made on its thread.
 
     They are passive, so they wait for nobody and leave the log's file allocated: later commits overwrite it,
-    which is cheaper to sync than growing it.
+    which is cheaper to sync than growing it. Where rows were rewritten, the pages are cleaned on the way.
     """
 
-    def __init__(self, connection: Connection, busy_ms: int) -> None:
+    def __init__(self, connection: Connection, path: Path, vfs: str | None) -> None:
         self._connection = connection
-        self._busy_ms = busy_ms
+        self._path = path
+        self._base = vfs or ""
+        self._cleaning: CleaningVFS | None = None
+        self._cleaner: Connection | None = None
         self._pages = 0
+        self._rewritten = True
+        """Whether the log may hold pages to clean; a process that was killed may have left some."""
         self._unscrubbed = False
         connection.set_wal_hook(self._note_pages)
+
+    def note_rewriting(self) -> None:
+        """Say that the last commit did more than add rows at the end."""
+        self._rewritten = True
 
     def rest(self) -> None:
         """Use a pause."""
         if self._unscrubbed:
-            self.scrub()
-        if self._pages >= _AT_REST:
+            self._scrub(0)
+        elif self._pages >= _AT_REST:
             self._checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def keep_up(self) -> None:
@@ -41,17 +53,37 @@ class Checkpoints:
 
     def scrub(self) -> None:
         """Empty the log, which may hold erased text; tried again later if a reader is in the way."""
-        self._connection.set_busy_timeout(_SCRUB_MS)
-        self._unscrubbed = not self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        self._connection.set_busy_timeout(self._busy_ms)
+        self._scrub(_SCRUB_MS)
 
-    def _checkpoint(self, mode: int) -> bool:
+    def _scrub(self, busy_ms: int) -> None:
+        self._rewritten = True
+        self._unscrubbed = not self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE, busy_ms)
+
+    def close(self) -> None:
+        """Leave a clean file behind."""
+        if self._rewritten:
+            self._checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)
+        if self._cleaner is not None:
+            self._cleaner.close()
+        if self._cleaning is not None:
+            self._cleaning.unregister()
+
+    def _checkpoint(self, mode: int, busy_ms: int = 0) -> bool:
         self._pages = 0
         try:
-            self._connection.wal_checkpoint(mode=mode)
+            connection = self._cleaning_connection(busy_ms) if self._rewritten else self._connection
+            logged, written = connection.wal_checkpoint(mode=mode)
         except apsw.Error:
             return False
+        self._rewritten = self._rewritten and written < logged
         return True
+
+    def _cleaning_connection(self, busy_ms: int) -> Connection:
+        if self._cleaner is None:
+            self._cleaning = CleaningVFS(self._base)
+            self._cleaner = connect(self._path, self._cleaning.name, busy_ms=0, cache_kib=_CACHE_KIB)
+        self._cleaner.set_busy_timeout(busy_ms)
+        return self._cleaner
 
     def _note_pages(self, _connection: Any, _database: str, pages: int) -> int:
         self._pages = pages

@@ -6,6 +6,8 @@ from typing import Any, Protocol, cast
 
 import apsw
 
+from sidecar.store.sqlite.cleaning import MAX_PAGES
+
 Value = str | int | bytes | float | None
 """What goes into a statement."""
 Row = tuple[Any, ...]
@@ -49,4 +51,5 @@ def connect(path: Path, vfs: str | None, *, busy_ms: int, cache_kib: int) -> Con
     connection.execute(f"PRAGMA cache_size = -{cache_kib}")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA secure_delete = ON")
+    connection.execute(f"PRAGMA max_page_count = {MAX_PAGES}")
     return connection

@@ -66,6 +66,8 @@ class SQLiteTables(SQLiteReads):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.now_ms = 0
+        self.rewriting = False
+        """Whether the transaction does more than add rows and ids at the end."""
         self._sessions: dict[SessionRef, SessionRecord] = {}
         self._by_uid: dict[int, SessionRecord] = {}
         self._unsaved: dict[int, SessionRecord] = {}
@@ -76,6 +78,7 @@ class SQLiteTables(SQLiteReads):
     def begin(self, now_ms: int) -> None:
         """Begin a transaction, and forget what another process may have changed."""
         self.now_ms = now_ms
+        self.rewriting = False
         self._cursor.execute("BEGIN IMMEDIATE")
         version = self.value("PRAGMA data_version")
         if version != self._version or len(self._by_uid) > _CACHED or len(self._keys) > _CACHED:
@@ -126,7 +129,7 @@ class SQLiteTables(SQLiteReads):
         """See `Tables`."""
         agent_and_key, rest = _mutable(record)[:2], _mutable(record)[2:]
         fixed = (None, *record.ref, record.message_format, record.tag)
-        self._run(_ADD_SESSION, (*fixed, *agent_and_key, record.created_ms, *rest))
+        self._cursor.execute(_ADD_SESSION, (*fixed, *agent_and_key, record.created_ms, *rest))
         record.uid = self.connection.last_insert_rowid()
         self._remember(record)
 
@@ -138,9 +141,9 @@ class SQLiteTables(SQLiteReads):
         """See `Tables`."""
         uid = record.uid
         self.drop_rows(uid, 0)
-        self._run("DELETE FROM summaries WHERE session = ?", (uid,))
-        self._run("DELETE FROM session_keys WHERE session = ?", (uid,))
-        self._run("DELETE FROM sessions WHERE uid = ?", (uid,))
+        self._rewrite("DELETE FROM summaries WHERE session = ?", (uid,))
+        self._rewrite("DELETE FROM session_keys WHERE session = ?", (uid,))
+        self._rewrite("DELETE FROM sessions WHERE uid = ?", (uid,))
         self._unsaved.pop(uid, None)
         self._by_uid.pop(uid, None)
         self._sessions.pop(record.ref, None)
@@ -160,28 +163,28 @@ class SQLiteTables(SQLiteReads):
 
     def shift_rows(self, uid: int, first: int, by: int) -> None:
         """See `Tables`."""
-        self._run(_SHIFT_AWAY, (by, uid, first))
-        self._run(_SHIFT_BACK, (uid,))
+        self._rewrite(_SHIFT_AWAY, (by, uid, first))
+        self._rewrite(_SHIFT_BACK, (uid,))
 
     def drop_rows(self, uid: int, first: int) -> None:
         """See `Tables`."""
-        self._run("INSERT OR REPLACE INTO marks VALUES ('next_row', ?)", (self.take_row_ids(0),))
-        self._run(
+        self._rewrite("INSERT OR REPLACE INTO marks VALUES ('next_row', ?)", (self.take_row_ids(0),))
+        self._rewrite(
             "DELETE FROM facts WHERE row_id IN "
             "(SELECT row_id FROM messages WHERE session = ? AND position >= ?)",
             (uid, first),
         )
-        self._run("DELETE FROM messages WHERE session = ? AND position >= ?", (uid, first))
+        self._rewrite("DELETE FROM messages WHERE session = ? AND position >= ?", (uid, first))
 
     def move_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
         """See `Tables`."""
-        self._run(_MOVE_ROWS, (source.tag, uid, source.uid, first, last))
+        self._rewrite(_MOVE_ROWS, (source.tag, uid, source.uid, first, last))
 
     def copy_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
         """See `Tables`."""
         base = self.take_row_ids(last - first + 1) - first
-        self._run(_COPY_ROWS, (base, uid, source.tag, source.uid, first, last))
-        self._run(_COPY_FACTS, (base, source.uid, first, last))
+        self._rewrite(_COPY_ROWS, (base, uid, source.tag, source.uid, first, last))
+        self._rewrite(_COPY_FACTS, (base, source.uid, first, last))
 
     def opener_before(self, uid: int, position: int) -> bool:
         """See `Tables`."""
@@ -193,65 +196,71 @@ class SQLiteTables(SQLiteReads):
 
     def save_facts(self, uid: int, position: int, facts: Facts) -> None:
         """See `Tables`."""
-        self._run(_SAVE_FACTS, (*facts, uid, position))
+        self._cursor.execute(_SAVE_FACTS, (*facts, uid, position))
 
     def bind_key(self, namespace: str, session_key: str, uid: int) -> None:
         """See `Tables`."""
         if self._keys.get((namespace, session_key)) != uid:
-            self._run("INSERT OR REPLACE INTO session_keys VALUES (?, ?, ?)", (namespace, session_key, uid))
+            self._cursor.execute(
+                "INSERT OR REPLACE INTO session_keys VALUES (?, ?, ?)", (namespace, session_key, uid)
+            )
             self._keys[namespace, session_key] = uid
 
     def record_key(self, ref: SessionRef, advancement_key: str) -> bool:
         """See `Tables`."""
-        self._run("INSERT OR IGNORE INTO advancement_keys VALUES (?, ?, ?)", (*ref, advancement_key))
+        self._cursor.execute(
+            "INSERT OR IGNORE INTO advancement_keys VALUES (?, ?, ?)", (*ref, advancement_key)
+        )
         return self.connection.changes() > 0
 
     def save_state(self, ref: SessionRef, name: str, value: bytes | None) -> None:
         """See `Tables`."""
         if value is None:
-            self._run("DELETE FROM state WHERE namespace = ? AND session_id = ? AND name = ?", (*ref, name))
+            self._rewrite(
+                "DELETE FROM state WHERE namespace = ? AND session_id = ? AND name = ?", (*ref, name)
+            )
         else:
-            self._run("INSERT OR REPLACE INTO state VALUES (?, ?, ?, ?)", (*ref, name, value))
+            self._rewrite("INSERT OR REPLACE INTO state VALUES (?, ?, ?, ?)", (*ref, name, value))
 
     def save_settings(self, namespace: str, scope: str, scope_id: str, settings: SessionSettings) -> None:
         """See `Tables`."""
-        self._run(
+        self._rewrite(
             "INSERT OR REPLACE INTO settings VALUES (?, ?, ?, ?, ?)", (namespace, scope, scope_id, *settings)
         )
 
     def copy_state(self, source: SessionRef, target: SessionRef) -> None:
         """See `Tables`."""
-        self._run("DELETE FROM state WHERE namespace = ? AND session_id = ?", target)
-        self._run(
+        self._rewrite("DELETE FROM state WHERE namespace = ? AND session_id = ?", target)
+        self._rewrite(
             "INSERT INTO state SELECT ?, ?, name, value FROM state WHERE namespace = ? AND session_id = ?",
             (*target, *source),
         )
 
     def drop_belongings(self, ref: SessionRef) -> None:
         """See `Tables`."""
-        self._run("DELETE FROM state WHERE namespace = ? AND session_id = ?", ref)
-        self._run("DELETE FROM advancement_keys WHERE namespace = ? AND session_id = ?", ref)
-        self._run("DELETE FROM settings WHERE namespace = ? AND scope = 'session' AND scope_id = ?", ref)
+        self._rewrite("DELETE FROM state WHERE namespace = ? AND session_id = ?", ref)
+        self._rewrite("DELETE FROM advancement_keys WHERE namespace = ? AND session_id = ?", ref)
+        self._rewrite("DELETE FROM settings WHERE namespace = ? AND scope = 'session' AND scope_id = ?", ref)
 
     def add_summary(self, uid: int, node: SummaryNode) -> None:
         """See `Tables`."""
         sources = msgspec.json.encode(node.sources).decode()
         place = (node.first_position, node.last_position, node.depth)
         about = (node.tokens, node.quality, node.created_ms, sources)
-        self._run(_ADD_SUMMARY, (uid, node.node_id, *place, *about, node.text))
+        self._rewrite(_ADD_SUMMARY, (uid, node.node_id, *place, *about, node.text))
 
     def drop_summaries(self, uid: int, node_ids: Sequence[str]) -> None:
         """See `Tables`."""
         for node_id in node_ids:
-            self._run("DELETE FROM summaries WHERE session = ? AND node_id = ?", (uid, node_id))
+            self._rewrite("DELETE FROM summaries WHERE session = ? AND node_id = ?", (uid, node_id))
 
     def drop_summaries_behind(self, uid: int, position: int) -> None:
         """See `Tables`."""
-        self._run("DELETE FROM summaries WHERE session = ? AND last_position > ?", (uid, position))
+        self._rewrite("DELETE FROM summaries WHERE session = ? AND last_position > ?", (uid, position))
 
     def shift_summaries(self, uid: int, after: int, by: int) -> None:
         """See `Tables`."""
-        self._run(
+        self._rewrite(
             "UPDATE summaries SET last_position = last_position + ?, "
             "first_position = first_position + iif(first_position > ?, ?, 0) "
             "WHERE session = ? AND last_position > ?",
@@ -260,9 +269,11 @@ class SQLiteTables(SQLiteReads):
 
     def copy_summaries(self, uid: int, target: int, last: int) -> None:
         """See `Tables`."""
-        self._run(_COPY_SUMMARIES, (target, uid, last))
+        self._rewrite(_COPY_SUMMARIES, (target, uid, last))
 
-    def _run(self, statement: str, bindings: Sequence[Value]) -> None:
+    def _rewrite(self, statement: str, bindings: Sequence[Value]) -> None:
+        """Run a statement that may move or erase rows with text in them."""
+        self.rewriting = True
         self._cursor.execute(statement, bindings)
 
     def _remember(self, record: SessionRecord) -> SessionRecord:

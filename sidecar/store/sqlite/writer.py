@@ -75,7 +75,7 @@ class Writer:
             self._opened(unavailable(error))
             return
         self._tables = SQLiteTables(connection)
-        self._checkpoints = Checkpoints(connection, _BUSY_MS)
+        self._checkpoints = Checkpoints(connection, self._path, self._vfs)
         self._opened(None)
         while self._serve():
             pass
@@ -127,6 +127,8 @@ class Writer:
             for write in batch:
                 apply(tables, write)
             tables.commit()
+            if tables.rewriting:
+                self._checkpoints.note_rewriting()
         except Exception as error:
             return self._undone(error)
         return None
@@ -140,6 +142,7 @@ class Writer:
 
     def _close(self, connection: Connection) -> None:
         try:
+            self._checkpoints.close()
             connection.close()
         except apsw.Error as error:
             _report(error)
