@@ -30,8 +30,8 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
 
     text: str
     kind: SearchKind = "words"
-    """`words` ranks by stemmed words, CJK by pairs of characters; `literal` finds the text anywhere, case-folded
-    (NFKC); `regex` is RE2 over the same text."""
+    """`words` ranks by stemmed words, CJK by pairs of characters; `literal` finds the text anywhere, NFKC
+    case-folded; `regex` is RE2 over the same text."""
     limit: int = 10
     """Most hits that are returned."""
     first: int = 1
