@@ -1,14 +1,17 @@
-"""Hosts that are ended with their test."""
+"""Hosts that are ended with their test, and one a dialect that serves many tests."""
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.sidecar_host import Host
+from tests.e2e.talk import DIALECTS, Talk
 
 StartHost = Callable[..., Host]
+_numbers = count(1)
 
 
 @pytest.fixture
@@ -26,7 +29,41 @@ def start_host(tmp_path: Path) -> Iterator[StartHost]:
         host.kill()
 
 
+@pytest.fixture(scope="session")
+def serving_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Host]]:
+    """One host a dialect, started when first asked for; all of them on one state directory."""
+    running: dict[str, Host] = {}
+    folder = tmp_path_factory.mktemp("serving")
+
+    def serving(dialect: str) -> Host:
+        if dialect not in running:
+            running[dialect] = Host(folder / "state", message_format=dialect)
+        return running[dialect]
+
+    yield serving
+    for host in running.values():
+        host.kill()
+
+
 @pytest.fixture
-def host(start_host: StartHost) -> Host:
-    """A host that speaks chat completions."""
-    return start_host()
+def host(serving_hosts: Callable[[str], Host]) -> Host:
+    """A host that speaks chat completions and serves other tests too."""
+    return serving_hosts("openai")
+
+
+@pytest.fixture(params=DIALECTS)
+def talk(request: pytest.FixtureRequest) -> Talk:
+    """Every dialect in turn."""
+    return Talk(request.param)
+
+
+@pytest.fixture
+def speaker(talk: Talk, serving_hosts: Callable[[str], Host]) -> Host:
+    """A host that speaks the dialect of `talk`."""
+    return serving_hosts(talk.dialect)
+
+
+@pytest.fixture
+def session() -> str:
+    """A session id that no other test uses."""
+    return f"session-{next(_numbers)}"

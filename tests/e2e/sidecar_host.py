@@ -270,3 +270,20 @@ def result_of(answer: bytes) -> Any:
     if "error" in message:
         raise Refused(message["error"])
     return message["result"]
+
+
+def exported(host: Host, session_id: str) -> list[Params]:
+    """Every stored message with what was noted about it, page by page."""
+    found: list[Params] = []
+    cursor: Params = {}
+    while True:
+        page = host.call("session/export", sessionId=session_id, **cursor)
+        found += page["messages"]
+        if "nextCursor" not in page:
+            return found
+        cursor = {"cursor": page["nextCursor"]}
+
+
+def history(host: Host, session_id: str) -> list[Params]:
+    """Every stored message as the host gave it."""
+    return [entry["message"] for entry in exported(host, session_id)]

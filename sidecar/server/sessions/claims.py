@@ -33,7 +33,7 @@ async def claim(live: LiveSession) -> None:
     if head is None or not head.message_count:
         return
     newest = (await live.stored.up_to(head.message_count, head.message_count))[-1]
-    live.save_soon(CLAIMED, _value(head, newest.message_id))
+    await live.save_state(CLAIMED, _value(head, newest.message_id))
 
 
 async def claim_anew(store: SessionStore, ref: SessionRef) -> None:

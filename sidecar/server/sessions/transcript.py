@@ -150,7 +150,8 @@ async def follow_transcript(live: LiveSession, raws: Sequence[bytes]) -> HostTra
         counts = list(range(1, len(aligned) + 1))
     rest = read_messages(live, raws[len(counts) :], first=len(counts))
     taken = [message for message in rest if not message.ours]
-    stored = await match(live, taken, after=_last_stored(aligned))
+    behind = next((a for a in reversed(aligned) if a.stored), None)
+    stored = await match(live, taken, behind=behind)
     aligned += [Aligned(message, entry) for message, entry in zip(taken, stored, strict=True)]
     total = counts[-1] if counts else 0
     for message in rest:
@@ -162,20 +163,33 @@ async def follow_transcript(live: LiveSession, raws: Sequence[bytes]) -> HostTra
 
 
 async def match(
-    live: LiveSession, messages: Sequence[HostMessage], *, after: int = 0, whole: bool = True
+    live: LiveSession,
+    messages: Sequence[HostMessage],
+    *,
+    behind: Aligned | None = None,
+    after: int = 0,
+    whole: bool = True,
 ) -> list[Entry | None]:
-    """For each message the stored entry that it is; only positions behind `after` are looked at."""
+    """For each message the stored entry that it is.
+
+    The messages follow `behind`, which is stored, in a host's list; otherwise only positions behind `after`
+    are looked at.
+    """
+    known = behind.stored if behind else None
+    start = known.place if known else after + 1
     last = live.head.message_count if live.head else 0
-    if not messages or last <= after:
+    if not messages or last < start + (known is not None):
         return [None] * len(messages)
     reach = 2 * len(messages) + WINDOW
     while True:
-        first = max(after + 1, last - reach + 1)
-        from_start = first == after + 1
+        first = max(start, last - reach + 1)
         entries = await live.stored.up_to(last, first)
-        found = _match(entries, messages, whole=whole, from_start=from_start)
+        anchor = [behind.message] if behind and first == start else []
+        found = _match(
+            entries, [*anchor, *messages], whole=whole, from_start=first == start, anchored=bool(anchor)
+        )[len(anchor) :]
         hit = next((i for i, entry in enumerate(found) if entry), None)
-        if from_start or reach >= max(WIDEST, 4 * len(messages)):
+        if first == start or reach >= max(WIDEST, 4 * len(messages)):
             return found
         if hit is not None and (entry := found[hit]) and entry.place - hit > first:
             return found
@@ -199,11 +213,20 @@ async def _stored_start(live: LiveSession, raws: Sequence[bytes]) -> list[Aligne
 
 
 def _match(
-    entries: Sequence[Entry], messages: Sequence[HostMessage], *, whole: bool, from_start: bool
+    entries: Sequence[Entry],
+    messages: Sequence[HostMessage],
+    *,
+    whole: bool,
+    from_start: bool,
+    anchored: bool,
 ) -> list[Entry | None]:
+    """`anchored` says that the first message is the first entry, whatever it looks like."""
+    items = [message.item for message in messages]
+    if anchored:
+        items[0] = items[0]._replace(message_id=entries[0].message_id)
     indices = align(
         [_stored_item(entry) for entry in entries],
-        [message.item for message in messages],
+        items,
         whole=whole,
         from_start=from_start,
         leading_keys=lambda i: leading_keys(messages[i].reading),
@@ -234,7 +257,3 @@ def _settled(known: HostTranscript) -> int:
     """How many raw messages come before the first that was not stored when it was last looked at."""
     first = next((i for i, a in enumerate(known.aligned) if a.stored is None), len(known.aligned))
     return bisect_right(known.counts, first)
-
-
-def _last_stored(aligned: Sequence[Aligned]) -> int:
-    return next((a.stored.place for a in reversed(aligned) if a.stored), 0)
