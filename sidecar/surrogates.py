@@ -38,7 +38,7 @@ def conceal(data: bytes) -> "Veil | None":
     if b"\0" in data:
         return None
     bare = _without_backslash_pairs(data)
-    lone = dict.fromkeys(_LONE.findall(bare))
+    lone = dict.fromkeys(found.group() for found in _LONE.finditer(bare))
     if not lone:
         return None
     covers: dict[bytes, bytes] = {}
@@ -110,13 +110,14 @@ def _uncovered(data: bytes) -> bytes:
 
 def _free_covers(data: bytes) -> Iterator[bytes]:
     """Escapes that `data` nowhere has: spellings of U+FFFD first, then private characters it does not use."""
-    spelled = set(_COVER.findall(data))
+    spelled = {found.group() for found in _COVER.finditer(data)}
     for letters in product("fF", "fF", "fF", "dD"):
         cover = b"\\u" + "".join(letters).encode()
         if cover not in spelled:
             yield cover
     used: set[int] = set()
-    for digits, character in _PRIVATE.findall(data):
+    for found in _PRIVATE.finditer(data):
+        digits, character = found.groups()
         used.add(int(digits, 16) if digits else ord(character.decode(errors="replace")[0]))
     for code in range(0xE000, 0xF900):
         if code not in used:

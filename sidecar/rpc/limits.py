@@ -6,7 +6,7 @@ from sidecar.rpc.framing import DEFAULT_LIMIT
 
 
 class PeerLimits(Struct):
-    """Bounds of one connection; all but the first may be changed while it runs."""
+    """Bounds of one connection; may be changed while it runs."""
 
     max_message_bytes: int = DEFAULT_LIMIT
     """Bytes of the largest body, and of all bodies whose requests run at once."""

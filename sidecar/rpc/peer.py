@@ -38,6 +38,10 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _EMPTY: dict[str, object] = {}
 
+_FLOOD = 2
+"""At this many times the limit of unsent bytes nothing is read any longer, not even answers: refusals that
+nobody reads would fill the memory."""
+
 
 class End(Enum):
     """Why no more messages come."""
@@ -213,6 +217,7 @@ class Peer:
         """Handle every message that the chunk completes, and send the answers in one write."""
         self._corks += 1
         try:
+            self._reader.limit = self.limits.max_message_bytes
             items = self._reader.feed(chunk)
             if self._reader.newline:
                 self._outbox.newline = True
@@ -321,16 +326,19 @@ class Peer:
         finally:
             self._corks = 0
         self._outbox.flush()
-        if self._paused and self._has_room():
-            self._paused = False
-            if self._end is None:
-                self._transport.resume_reading()
+        if self._has_room():
+            if self._paused:
+                self._paused = False
+                if self._end is None:
+                    self._transport.resume_reading()
+        elif self.unsent > _FLOOD * self.limits.max_unsent_bytes:
+            self.pause_reading()
         if self._settled is not None and self._is_settled(self._settled[0]) and not self._settled[1].done():
             self._settled[1].set_result(None)
 
     def _has_room(self) -> bool:
-        limits = self.limits
-        return (
-            self.unsent <= limits.max_unsent_bytes
-            or self._dispatcher.parking.bytes <= limits.max_parked_bytes
+        limits, unsent = self.limits, self.unsent
+        return unsent <= limits.max_unsent_bytes or (
+            unsent <= _FLOOD * limits.max_unsent_bytes
+            and self._dispatcher.parking.bytes <= limits.max_parked_bytes
         )

@@ -1,7 +1,6 @@
 """Carries a peer's bytes over two descriptors, such as standard input and output."""
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Sequence
 
@@ -15,17 +14,12 @@ def claim_standard_streams() -> tuple[int, int]:
 
     Descriptor 0 reads as empty afterwards, so that a child process cannot take the peer's bytes.
     """
-    null = os.open(os.devnull, os.O_RDWR)
-    try:
-        source = _private(0, null)
-        sink = _private(1, null)
-        os.dup2(null, 0)
-        try:
-            os.dup2(2, 1)
-        except OSError:
-            os.dup2(null, 1)
-    finally:
-        os.close(null)
+    _fill_gaps()
+    source, sink = os.dup(0), os.dup(1)
+    os.dup2(2, 1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
     return source, sink
 
 
@@ -115,7 +109,10 @@ class StdioTransport:
             self._receiver.ended()
 
 
-def _private(fd: int, null: int) -> int:
-    with contextlib.suppress(OSError):
-        return os.dup(fd)
-    return os.dup(null)
+def _fill_gaps() -> None:
+    """Open what was closed of descriptors 0 to 2, lest a file takes the number and is printed into."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)

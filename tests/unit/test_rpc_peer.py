@@ -337,3 +337,22 @@ def test_the_end_of_input_is_told_once() -> None:
         assert ends == [End.INSIDE]
 
     run(work())
+
+
+def test_refusals_that_nobody_reads_do_not_fill_the_memory() -> None:
+    async def work() -> None:
+        limits = PeerLimits(max_unsent_bytes=1_000_000)
+        async with connected(Router(), limits=limits) as pair:
+            pair.client.close()
+            pair.client_socket.setblocking(False)
+            loop = asyncio.get_running_loop()
+            data = b"Content-Length: 2\r\n\r\n{}" * 100_000
+            sent = asyncio.ensure_future(loop.sock_sendall(pair.client_socket, data))
+            await until(lambda: pair.server._paused)
+            assert pair.server.unsent < 4_000_000
+            reader, answers = FrameReader(newline=False), 0
+            while answers < 100_000:
+                answers += len(reader.feed(await loop.sock_recv(pair.client_socket, 1 << 20)))
+            await sent
+
+    run(work())

@@ -179,10 +179,20 @@ def test_input_and_output_may_be_files(target: Target, tmp_path: Path) -> None:
     assert b'"id":2,"result"' in written
 
 
-def test_a_closed_standard_input_is_an_end(target: Target, tmp_path: Path) -> None:
-    environment = {**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(tmp_path)}
-    command = 'exec "$@" <&-'
+CLOSED = [("input", "<&-", b""), ("errors", "2>&-", b'"id":2,"result"'), ("output", ">&-", b"")]
+
+
+@pytest.mark.parametrize(("name", "closing", "expected"), CLOSED, ids=[case[0] for case in CLOSED])
+def test_a_standard_stream_may_be_closed(
+    target: Target, tmp_path: Path, name: str, closing: str, expected: bytes
+) -> None:
+    data = frame(request(1, "initialize", target.initialize)) + frame(request(2, target.ping, {}))
     done = subprocess.run(
-        ["/bin/sh", "-c", command, "sh", *target.command], capture_output=True, env=environment, timeout=20
+        ["/bin/sh", "-c", f'exec "$@" {closing}', "sh", *target.command],
+        input=data,
+        capture_output=True,
+        env={**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(tmp_path)},
+        timeout=20,
     )
-    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.returncode == 0
+    assert expected in done.stdout
