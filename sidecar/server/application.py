@@ -83,7 +83,7 @@ class SidecarApplication:
         register_areas(self._router, sidecar)
         self._apply_limits(settings)
         answer = _answer(version, sidecar, seat.describe(), self._router.methods)
-        if "textDocument" not in _object(params.capabilities):
+        if _object(params.capabilities).get("textDocument") is None:
             return answer
         from sidecar.lsp.attach import attach_editor
 
