@@ -96,10 +96,9 @@ class StoredEntries:
         stored = await self._store.message(self._ref, message_id)
         return self.entry(stored) if stored else None
 
-    async def find_since_stored(self, message_id: str, last: int) -> Entry | None:
-        """The entry at `last` or before it that had the made-up `message_id` while it was not stored."""
-        fingerprint = made_up_from(message_id)
-        while fingerprint is not None and last >= 1:
+    async def find_text(self, fingerprint: int, last: int) -> Entry | None:
+        """The newest entry at `last` or before it whose text has that fingerprint."""
+        while last >= 1:
             first = max(1, last - CHUNK + 1)
             for entry in reversed(await self.up_to(last, first)):
                 if entry.keys.text == fingerprint:
