@@ -47,7 +47,7 @@ def place_of_id(reads: RowReads, record: SessionRecord, message_id: str) -> int 
             return place
         if record.parent is None:
             return None
-        limit = min(limit, record.shared)
+        limit = record.shared
         record = reads.session_of(record.parent)
 
 
@@ -60,7 +60,7 @@ def place_of_inner_id(reads: RowReads, record: SessionRecord, inner_id: str) -> 
             return place
         if record.parent is None:
             return None
-        limit = min(limit, record.shared)
+        limit = record.shared
         record = reads.session_of(record.parent)
 
 

@@ -79,6 +79,14 @@ def test_messages_without_facts_are_handed_out_until_they_have_them(store: Drive
     assert [texts(batch[3]) for batch in store.run(store.store.without_facts(10))] == [["e"]]
 
 
+def test_messages_are_handed_out_again_while_nobody_has_saved_their_facts(store: Driver) -> None:
+    revision = store.append(REF, "a", "b", "c").head.revision
+    first = store.run(store.store.without_facts(10))
+    assert store.run(store.store.without_facts(10)) == first
+    store.write(SaveFacts(REF, revision, [(2, FACTS)]))
+    assert [texts(batch[3]) for batch in store.run(store.store.without_facts(10))] == [["a", "c"]]
+
+
 def test_no_more_messages_without_facts_are_handed_out_than_asked_for(store: Driver) -> None:
     store.append(REF, *"abcdefgh")
     found = store.run(store.store.without_facts(3))

@@ -72,6 +72,16 @@ def test_messages_before_the_fork_are_known_to_the_child_by_their_ids(store: Dri
     assert store.append(CHILD, user("own", message_id=ids[3])).items[0].stored
 
 
+def test_a_message_that_the_parent_got_later_is_none_of_the_childs(store: Driver) -> None:
+    store.append(REF, "a")
+    store.write(Fork(REF, CHILD, None))
+    late = store.append(REF, reply("late", message_id="late", inner_id="inner")).items[0]
+    store.append(CHILD, "b", "c")
+    assert store.run(store.store.message(CHILD, "late")) is None
+    added = store.append(CHILD, reply("own", message_id=late.message_id), reply("own", inner_id="inner"))
+    assert [item.stored for item in added.items] == [True, True]
+
+
 def test_forks_of_forks_read_through_all_of_them(store: Driver) -> None:
     store.append(REF, "a", "b")
     previous = REF
