@@ -7,7 +7,6 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from signal import SIGTERM
 
 from sidecar.client.errors import SidecarNotStarted
 from sidecar.client.stderr_lines import StderrLines
@@ -95,18 +94,15 @@ class ChildProcess:
 
     def terminate(self) -> None:
         """Ask the process to end."""
-        self._signal(SIGTERM)
+        with contextlib.suppress(ProcessLookupError):
+            if self.exit_code is None:
+                self._process.terminate()
 
     def kill(self) -> None:
         """End the process at once."""
         with contextlib.suppress(ProcessLookupError):
             if self.exit_code is None:
                 self._process.kill()
-
-    def end_input(self) -> None:
-        """Close the child's standard input."""
-        _close(self.sink)
-        self.sink = -1
 
     def close(self) -> None:
         """Release the descriptors; the process must have ended, or be about to."""
@@ -115,11 +111,6 @@ class ChildProcess:
             self._stderr.close()
             self._ended.cancel()
             _close(self.source, self.sink, self._error_end)
-
-    def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            if self.exit_code is None:
-                self._process.send_signal(number)
 
 
 def _close(*descriptors: int) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from sidecar.client.child_process import ChildProcess
 from sidecar.client.errors import (
     ClientClosed,
+    RequestFailed,
     RequestTimedOut,
     SidecarError,
     SidecarExited,
@@ -115,7 +117,8 @@ class Connection:
         if self._closed:
             return
         try:
-            await self._end_in_order()
+            with suppress(SidecarError):
+                await self._end_in_order()
         finally:
             self._closed = True
             self._child.kill()
@@ -127,13 +130,10 @@ class Connection:
         child = self._child
         if child.exit_code is not None:
             return
-        try:
+        with suppress(RequestFailed):  # a sidecar that was never initialized refuses, but heeds `exit`
             await self.request("shutdown", None, object, _SHUTDOWN_S)
-        except SidecarError:
-            pass
-        else:
-            self.notify("exit")
-            await self._peer.flush(_TERMINATE_S)
+        self.notify("exit")
+        await self._peer.flush(_TERMINATE_S)
         if await child.wait(_EXIT_S) is None:
             child.terminate()
             await child.wait(_TERMINATE_S)

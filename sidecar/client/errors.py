@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import msgspec
 
@@ -30,17 +30,21 @@ class SidecarError(Exception):
     """Base of everything that the client raises about a sidecar."""
 
 
-class RequestFailed(SidecarError, Generic[D]):
+class RequestFailed(SidecarError):
     """Raised when the sidecar answered a request with an error."""
 
-    def __init__(self, code: int, message: str, data: D) -> None:
+    def __init__(self, code: int, message: str, data: wire.ErrorData) -> None:
         super().__init__(message)
         self.code = code
         """The number in the protocol's table of errors."""
         self.message = message
         """What happened, and to which input."""
-        self.data = data
-        """What the protocol says about this kind of error."""
+        self._data = data
+
+    @property
+    def data(self) -> wire.ErrorData:
+        """What the protocol says about every error; subclasses have more."""
+        return self._data
 
     @property
     def retryable(self) -> bool:
@@ -53,19 +57,28 @@ class RequestFailed(SidecarError, Generic[D]):
         return self.data.hint
 
 
-class ParseError(RequestFailed[wire.FrameErrorData]):
+class _Detailed(RequestFailed, Generic[D]):
+    """An error whose data has a type of its own."""
+
+    @property
+    def data(self) -> D:
+        """What the protocol says about this kind of error."""
+        return cast("D", self._data)
+
+
+class ParseError(_Detailed[wire.FrameErrorData]):
     """Raised when the sidecar could not read a message as JSON."""
 
 
-class InvalidRequest(RequestFailed[wire.FrameErrorData]):
+class InvalidRequest(_Detailed[wire.FrameErrorData]):
     """Raised when a request came at the wrong time, or in the wrong envelope."""
 
 
-class MethodNotFound(RequestFailed[wire.ErrorData]):
+class MethodNotFound(RequestFailed):
     """Raised when the sidecar has no such method."""
 
 
-class InvalidParams(RequestFailed[wire.InvalidParamsData]):
+class InvalidParams(_Detailed[wire.InvalidParamsData]):
     """Raised when params are not acceptable; `path` is a JSON Pointer to what is wrong."""
 
     @property
@@ -74,23 +87,23 @@ class InvalidParams(RequestFailed[wire.InvalidParamsData]):
         return self.data.path or ""
 
 
-class InternalError(RequestFailed[wire.ErrorData]):
+class InternalError(RequestFailed):
     """Raised when the sidecar has a defect; its log says more."""
 
 
-class ServerNotInitialized(RequestFailed[wire.ErrorData]):
+class ServerNotInitialized(RequestFailed):
     """Raised when a request came before the handshake."""
 
 
-class RequestCancelled(RequestFailed[wire.ErrorData]):
+class RequestCancelled(RequestFailed):
     """Raised when the sidecar dropped the request without effect."""
 
 
-class EngineUnavailable(RequestFailed[wire.EngineUnavailableData]):
+class EngineUnavailable(_Detailed[wire.EngineUnavailableData]):
     """Raised when the selected engine cannot serve; the message says what to fix."""
 
 
-class ContextOverflow(RequestFailed[wire.ContextOverflowData]):
+class ContextOverflow(_Detailed[wire.ContextOverflowData]):
     """Raised when not even the smallest valid context fits the budget."""
 
     @property
@@ -104,7 +117,7 @@ class ContextOverflow(RequestFailed[wire.ContextOverflowData]):
         return self.data.token_budget
 
 
-class SessionNotFound(RequestFailed[wire.SessionNotFoundData]):
+class SessionNotFound(_Detailed[wire.SessionNotFoundData]):
     """Raised when the session does not exist here, or belongs to another agent."""
 
     @property
@@ -113,7 +126,7 @@ class SessionNotFound(RequestFailed[wire.SessionNotFoundData]):
         return self.data.session_id
 
 
-class HostCapabilityMissing(RequestFailed[wire.HostCapabilityMissingData]):
+class HostCapabilityMissing(_Detailed[wire.HostCapabilityMissingData]):
     """Raised when the request needs something that this host does not offer."""
 
     @property
@@ -122,7 +135,7 @@ class HostCapabilityMissing(RequestFailed[wire.HostCapabilityMissingData]):
         return self.data.capability
 
 
-class EngineFailed(RequestFailed[wire.EngineFailedData]):
+class EngineFailed(_Detailed[wire.EngineFailedData]):
     """Raised when the engine raised an error or took too long."""
 
     @property
@@ -131,11 +144,11 @@ class EngineFailed(RequestFailed[wire.EngineFailedData]):
         return self.data.engine_id
 
 
-class StoreUnavailable(RequestFailed[wire.ErrorData]):
+class StoreUnavailable(RequestFailed):
     """Raised when the store cannot be opened, read or written."""
 
 
-class Busy(RequestFailed[wire.BusyData]):
+class Busy(_Detailed[wire.BusyData]):
     """Raised when more requests wait than the sidecar is willing to hold."""
 
 
@@ -178,8 +191,8 @@ class ClientClosed(SidecarUnavailable):
     """Raised when a client is used before it was opened or after it was closed."""
 
 
-_FAILURES: dict[str, type[RequestFailed[wire.ErrorData]]] = {
-    kind.__name__: kind  # pyright: ignore[reportAssignmentType]  the table pairs each with its data
+_FAILURES: dict[str, type[RequestFailed]] = {
+    kind.__name__: kind
     for kind in (
         ParseError,
         InvalidRequest,
@@ -200,7 +213,7 @@ _FAILURES: dict[str, type[RequestFailed[wire.ErrorData]]] = {
 _ENTRIES = {entry.code: entry for entry in wire.ERRORS}
 
 
-def request_failure(error: RemoteError) -> RequestFailed[wire.ErrorData]:
+def request_failure(error: RemoteError) -> RequestFailed:
     """The exception that stands for an error answer; a plain `RequestFailed` for a code that is not known."""
     entry = _ENTRIES.get(error.code)
     if entry is not None:
