@@ -14,6 +14,7 @@ from sidecar.messages.identity import keys, leading_keys, size, stands_for
 from sidecar.rpc.errors import InvalidParams
 from sidecar.server.sessions.edited import match_edited
 from sidecar.server.sessions.live import LiveSession
+from sidecar.server.sessions.stored import made_up_name
 
 WINDOW = 64
 """Stored messages that are looked at beyond as many as the host's list has."""
@@ -66,7 +67,7 @@ class HostMessage:
     @property
     def made_up_id(self) -> str:
         """A name for the message until it is stored."""
-        return f"live-{self.keys.text & 0xFFFFFFFFFFFFFFFF:016x}"
+        return made_up_name(self.reading, self.keys)
 
     @property
     def keys(self) -> IdentityKeys:
