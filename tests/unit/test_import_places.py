@@ -71,6 +71,15 @@ def test_lone_surrogates_do_not_move_the_places() -> None:
     assert json.loads(source.piece(read(source).items[1]))["content"] == "b"
 
 
+@pytest.mark.parametrize("frame", ["%s", '{"messages": %s}', '{"history": %s, "trajectory": []}'])
+def test_documents_with_lone_surrogates_are_read(frame: str) -> None:
+    message = rb'{"role": "user", "content": "cut \ud83d"}'
+    (item,) = read(Text(frame.encode() % (b"[" + message + b"]"))).items
+    assert json.loads(item.message)["content"] in ("cut \ud83d", "cut \ufffd")
+    if "history" not in frame:
+        assert item.message == message
+
+
 def test_a_trajectory_s_entries_have_places() -> None:
     history = [{"role": "system", "content": "s"}, {"role": "user", "content": "u", "agent": "main"}]
     source = Text(json.dumps({"trajectory": [], "history": history, "info": {}}, indent=1))

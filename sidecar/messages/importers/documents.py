@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
-from sidecar.messages.dialects.decoding import MessageDecoder, json_text, tolerant
+from sidecar.messages.dialects.decoding import MessageDecoder, json_text
 from sidecar.messages.dialects.splicing import items
 from sidecar.messages.importers.rows import (
     BAD_LINE,
@@ -53,7 +53,7 @@ def load_trajectory(source: Source) -> Transcript:
     transcript = Transcript("openai")
     data = _Document(source)
     for span, raw in data.array(_body(data.text).history, "history"):
-        step = tolerant(raw, _Step)
+        step = _step(raw)
         if step is None or step.role is None:
             transcript.skip("entry without role")
         else:
@@ -91,19 +91,20 @@ class _Document:
         """
         array, text = bytes(raw), self.text
         found = items(array)
-        if found is None:
-            raise TranscriptError(f"{name} is no JSON array of messages")
-        if array not in text:
-            # It was read with lone surrogate escapes masked, which changes no offset.
+        if found is None or array not in text:
+            # It has lone surrogate escapes, or had them: masking them changes no offset.
             from sidecar.surrogates import mask
 
-            text = mask(text)
+            array, text = mask(array), mask(text)
+            found = items(array)
+        if found is None:
+            raise TranscriptError(f"{name} is no JSON array of messages")
         end = text.find(array)
         placed: list[tuple[Span, bytes]] = []
         for item in map(bytes, found):
             start = text.find(item, end)
             end = start + len(item)
-            placed.append((Span(self._offset + start, self._offset + end), item))
+            placed.append((Span(self._offset + start, self._offset + end), self.text[start:end]))
         return placed
 
 
@@ -137,6 +138,13 @@ def _body(data: bytes) -> _Body:
         return MessageDecoder(_Body)(data)
     except MessageError:
         raise TranscriptError("the file is no JSON object") from None
+
+
+def _step(raw: bytes) -> _Step | None:
+    try:
+        return MessageDecoder(_Step)(raw)
+    except MessageError:
+        return None
 
 
 def _message(step: _Step) -> bytes:
