@@ -71,10 +71,12 @@ class WatchedWriting:
         if self._broken:
             return
         size = sum(map(len, buffers))
-        if not self._queue and size < _JOIN_BELOW:
-            data = buffers[0] if len(buffers) == 1 else b"".join(buffers)
+        if size < _JOIN_BELOW and len(buffers) > 1:
+            buffers = (b"".join(buffers),)
+        was_idle = not self._queue
+        if was_idle and len(buffers) == 1:
             try:
-                done = os.write(self._fd, data)
+                done = os.write(self._fd, buffers[0])
             except (BlockingIOError, InterruptedError):
                 done = 0
             except OSError:
@@ -82,12 +84,10 @@ class WatchedWriting:
                 return
             if done == size:
                 return
-            self._queue.append(memoryview(data)[done:])
-            self.unsent = size - done
-            self._loop.add_writer(self._fd, self._push)
-            return
-        was_idle = not self._queue
-        self._queue.extend(map(memoryview, buffers))
+            size -= done
+            self._queue.append(memoryview(buffers[0])[done:])
+        else:
+            self._queue.extend(map(memoryview, buffers))
         self.unsent += size
         if was_idle:
             self._loop.add_writer(self._fd, self._push)

@@ -4,11 +4,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.wire.harness import ServerProcess, Target, frame, request
+from tests.wire.harness import ServerProcess, Target, request
 
 Start = Callable[..., ServerProcess]
 
@@ -163,36 +162,3 @@ def test_closing_happens_once(start_echo: Start) -> None:
     server.end_input()
     assert server.exit_code() == 0
     assert server.errors().count("closed") == 1
-
-
-def test_input_and_output_may_be_files(target: Target, tmp_path: Path) -> None:
-    source, sink = tmp_path / "input", tmp_path / "output"
-    source.write_bytes(
-        frame(request(1, "initialize", target.initialize)) + frame(request(2, target.ping, {}))
-    )
-    environment = {**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(tmp_path)}
-    with source.open("rb") as stdin, sink.open("wb") as stdout:
-        done = subprocess.run(target.command, stdin=stdin, stdout=stdout, env=environment, timeout=20)
-    written = sink.read_bytes()
-    assert done.returncode == 0
-    assert written.count(b"Content-Length") == 2
-    assert b'"id":2,"result"' in written
-
-
-CLOSED = [("input", "<&-", b""), ("errors", "2>&-", b'"id":2,"result"'), ("output", ">&-", b"")]
-
-
-@pytest.mark.parametrize(("name", "closing", "expected"), CLOSED, ids=[case[0] for case in CLOSED])
-def test_a_standard_stream_may_be_closed(
-    target: Target, tmp_path: Path, name: str, closing: str, expected: bytes
-) -> None:
-    data = frame(request(1, "initialize", target.initialize)) + frame(request(2, target.ping, {}))
-    done = subprocess.run(
-        ["/bin/sh", "-c", f'exec "$@" {closing}', "sh", *target.command],
-        input=data,
-        capture_output=True,
-        env={**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(tmp_path)},
-        timeout=20,
-    )
-    assert done.returncode == 0
-    assert expected in done.stdout
