@@ -8,11 +8,12 @@ from typing import Any
 
 DIALECTS = ("openai", "openai-responses", "anthropic", "openclaw")
 
-WORDS = (
-    "the parser reads a token and returns None when nothing is left to take from this buffer "
-    "deploy staging cluster fails because certificate expired yesterday please rotate it now "
-    "def main(argv): return sum(int(x) for x in argv) # über straße naïve 数据库 连接 超时 請檢查設定 🙂"
-).split()
+TEXT = """
+the parser reads a token and returns None when nothing is left to take from this buffer
+deploy staging cluster fails because certificate expired yesterday please rotate it now
+def main(argv): return sum(int(x) for x in argv) # über straße naïve 数据库 连接 超时 請檢查設定 🙂
+"""
+WORDS = TEXT.split()
 
 Call = tuple[str, str, dict[str, Any]]
 
@@ -162,7 +163,7 @@ class Speaker:
                 return [self.picture(self.words(8))]
             case 8:
                 late = self.results([(call, self.words(size))])
-                return self.assistant("", [call]) + [self.user(self.words(5)), *late]
+                return [*self.assistant("", [call]), self.user(self.words(5)), *late]
             case 9:
                 return self.group(size) + self.assistant(self.words(size))
             case 10:

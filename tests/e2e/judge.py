@@ -109,9 +109,7 @@ def _anthropic(messages: list[Json]) -> list[str]:
     """Turns alternate once neighbours are merged; results come first in the turn behind their calls."""
     wrong = _blank(messages, {"image", "tool_use", "tool_result", "thinking", "redacted_thinking"})
     spoken = [m for m in messages if m["role"] not in ("system", "developer")]
-    turns = [
-        (role, [b for m in run for b in _blocks(m)]) for role, run in groupby(spoken, _side)
-    ]
+    turns = [(role, [b for m in run for b in _blocks(m)]) for role, run in groupby(spoken, _side)]
     if turns and turns[0][0] != "user":
         wrong.append("the first turn is not the user's")
     for i, (role, blocks) in enumerate(turns):

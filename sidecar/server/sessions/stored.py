@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import cast
 
 from sidecar.engine.entry import Entry
-from sidecar.messages.contract import Dialect, Reading, Role
+from sidecar.messages.contract import Dialect, IdentityKeys, Reading, Role
 from sidecar.store.contract import SessionHead, SessionRef, SessionStore, StoredMessage
 
 CHUNK = 128
 """Messages that are read at a time when going back."""
 KEPT_BYTES = 24 << 20
 """Raw bytes of messages that one session keeps in memory."""
+_MADE_UP = "live-"
 
-_MADE_UP = re.compile(r"live-([0-9a-f]{16})\.\d+")
+
+def made_up_name(reading: Reading, keys: IdentityKeys) -> str:
+    """A name for a message until it is stored, by what will be known of it afterwards; not always unique."""
+    known = reading.inner_id or f"{(keys.text ^ keys.call) & 0xFFFFFFFFFFFFFFFF:016x}"
+    return f"{_MADE_UP}{known}"
 
 
-def made_up_from(message_id: str) -> int | None:
-    """The fingerprint of text in the name of a message that is not stored, `None` for any other name."""
-    name = _MADE_UP.fullmatch(message_id)
-    return int.from_bytes(bytes.fromhex(name[1]), "big", signed=True) if name else None
+def made_up_in(message_id: str) -> str | None:
+    """The name in the id of a message that is not stored, `None` for any other id."""
+    return message_id.rpartition(".")[0] if message_id.startswith(_MADE_UP) else None
 
 
 class StoredEntries:
@@ -96,12 +99,12 @@ class StoredEntries:
         stored = await self._store.message(self._ref, message_id)
         return self.entry(stored) if stored else None
 
-    async def find_text(self, fingerprint: int, last: int) -> Entry | None:
-        """The newest entry at `last` or before it whose text has that fingerprint."""
+    async def find_named(self, name: str, last: int) -> Entry | None:
+        """The newest entry at `last` or before it that had this made-up name while it was not stored."""
         while last >= 1:
             first = max(1, last - CHUNK + 1)
             for entry in reversed(await self.up_to(last, first)):
-                if entry.keys.text == fingerprint:
+                if made_up_name(entry.reading, entry.keys) == name:
                     return entry
             last = first - 1
         return None

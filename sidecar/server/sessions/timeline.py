@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sidecar.engine.contract import Tail
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.stubs import Stubs
-from sidecar.server.sessions.stored import CHUNK, StoredEntries, made_up_from
+from sidecar.server.sessions.stored import CHUNK, StoredEntries, made_up_in, made_up_name
 from sidecar.store.contract import SessionRef, SessionStore
 
 
@@ -81,9 +81,9 @@ class SessionTimeline:
     async def resolve(self, message_id: str) -> str | None:
         """The id that a message has on the timeline now, `None` where it is not there (any more)."""
         found = await self._find(message_id)
-        if found is None and (fingerprint := made_up_from(message_id)) is not None:
-            alike = (entry for entry in reversed(self._live) if entry.keys.text == fingerprint)
-            found = next(alike, None) or await self._stored.find_text(fingerprint, self._base)
+        if found is None and (name := made_up_in(message_id)) is not None:
+            alike = (e for e in reversed(self._live) if made_up_name(e.reading, e.keys) == name)
+            found = next(alike, None) or await self._stored.find_named(name, self._base)
         return found.message_id if found else None
 
     async def before(self, message_id: str, limit: int, since: str | None = None) -> list[Entry]:

@@ -108,6 +108,14 @@ class HostTranscript(NamedTuple):
         return self.counts[min(raw, len(self.counts)) - 1] if raw > 0 and self.counts else 0
 
 
+class Shown(NamedTuple):
+    """The part of a host's list that is in front of the open turn."""
+
+    raws: Sequence[bytes]
+    newest: str | None
+    """Id of the newest message that was stored by then; what came later belongs behind the list."""
+
+
 def read_messages(
     live: LiveSession, raws: Sequence[bytes], path: str = "/messages", first: int = 0
 ) -> list[HostMessage]:
