@@ -5,17 +5,17 @@ the number is the position, so an id costs no storage.
 """
 
 import os
-from base64 import b32encode
 
 from sidecar.store.records import MADE_UP, MessageRow
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 _FAR = 1 << 40
 """Numbers beyond are never reached by counting, so they need no care."""
 
 
 def new_tag() -> str:
     """Eight random letters and digits (40 bits) that tell one session's made-up ids from another's."""
-    return b32encode(os.urandom(5)).decode("ascii").lower()
+    return "".join(_LETTERS[byte & 31] for byte in os.urandom(8))
 
 
 def made_up(tag: str, number: int) -> str:
@@ -37,11 +37,6 @@ def number_in(tag: str, message_id: str) -> int | None:
 def id_of(tag: str, name: str | None, number: int | None, position: int) -> str:
     """The id of a row; `tag` is that of the session that owns it."""
     return name if name is not None else f"{tag}-{position if number is None else number}"
-
-
-def host_id_of(name: str | None, flags: int) -> str | None:
-    """The id as the host gave it, `None` where the store made it up."""
-    return None if flags & MADE_UP else name
 
 
 def written_out(row: MessageRow, tag: str) -> MessageRow:

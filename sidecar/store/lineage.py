@@ -4,11 +4,9 @@ A fork copies nothing: the child notes its `parent` and how many messages it sha
 through a parent that itself only shares the messages in question, so `shared` rises along a chain of forks.
 """
 
-from sidecar.store.contract import StoredMessage
-from sidecar.store.identity import id_of, number_in
+from sidecar.store.identity import number_in
 from sidecar.store.primitives import RowReads, Tables
-from sidecar.store.records import HEARTBEAT, MessageRow, SessionRecord, role_of
-from sidecar.store.turns import turn_name
+from sidecar.store.records import MessageRow, SessionRecord
 
 
 def spans(
@@ -68,20 +66,6 @@ def row_at(reads: RowReads, record: SessionRecord, position: int) -> tuple[Sessi
     """The row at a position that is there, with its owner."""
     owner = owner_at(reads, record, position)
     return owner, reads.rows(owner.uid, position, position)[0]
-
-
-def stored_message(owner: SessionRecord, row: MessageRow) -> StoredMessage:
-    """The row as callers get it."""
-    return StoredMessage(
-        row.position,
-        id_of(owner.tag, row.name, row.number, row.position),
-        row.turn,
-        turn_name(row.turn, row.turn_label),
-        role_of(row.role),
-        row.timestamp_ms,
-        row.flags & HEARTBEAT != 0,
-        row.body,
-    )
 
 
 def link(reads: RowReads, record: SessionRecord, source: SessionRecord, shared: int) -> None:

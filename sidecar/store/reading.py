@@ -1,11 +1,10 @@
 """Reads of a session as its callers see it: its own messages behind those it shares."""
 
 from sidecar.store.contract import KeyedMessage, SessionRef, StoredMessage
-from sidecar.store.identity import host_id_of, id_of
-from sidecar.store.lineage import owner_at, place_of_id, row_at, spans, stored_message
+from sidecar.store.lineage import owner_at, place_of_id, row_at, spans
+from sidecar.store.presenting import keyed_messages, stored_messages
 from sidecar.store.primitives import RowReads
 from sidecar.store.records import role_code
-from sidecar.store.turns import turn_name
 
 
 def read_messages(reads: RowReads, ref: SessionRef, first: int, last: int) -> list[StoredMessage]:
@@ -15,7 +14,7 @@ def read_messages(reads: RowReads, ref: SessionRef, first: int, last: int) -> li
         return []
     found: list[StoredMessage] = []
     for owner, start, end in spans(reads, record, first, min(last, record.message_count)):
-        found.extend(stored_message(owner, row) for row in reads.rows(owner.uid, start, end))
+        found += stored_messages(owner, reads.rows(owner.uid, start, end))
     return found
 
 
@@ -27,7 +26,7 @@ def read_messages_of_role(reads: RowReads, ref: SessionRef, role: str) -> list[S
     code = role_code(role)
     found: list[StoredMessage] = []
     for owner, start, end in spans(reads, record, 1, record.message_count):
-        found.extend(stored_message(owner, row) for row in reads.rows_of_role(owner.uid, code, start, end))
+        found += stored_messages(owner, reads.rows_of_role(owner.uid, code, start, end))
     return found
 
 
@@ -38,7 +37,7 @@ def read_message(reads: RowReads, ref: SessionRef, message_id: str) -> StoredMes
     if record is None or place is None:
         return None
     owner, row = row_at(reads, record, place)
-    return stored_message(owner, row)
+    return stored_messages(owner, [row])[0]
 
 
 def read_keyed(reads: RowReads, ref: SessionRef, first: int, last: int) -> list[KeyedMessage]:
@@ -46,18 +45,10 @@ def read_keyed(reads: RowReads, ref: SessionRef, first: int, last: int) -> list[
     record = reads.session(ref)
     if record is None:
         return []
-    return [
-        KeyedMessage(
-            row.position,
-            id_of(owner.tag, row.name, row.number, row.position),
-            host_id_of(row.name, row.flags),
-            row.inner_id,
-            turn_name(row.turn, row.turn_label),
-            row.facts,
-        )
-        for owner, start, end in spans(reads, record, first, min(last, record.message_count))
-        for row in reads.keyed_rows(owner.uid, start, end)
-    ]
+    found: list[KeyedMessage] = []
+    for owner, start, end in spans(reads, record, first, min(last, record.message_count)):
+        found += keyed_messages(owner, reads.keyed_rows(owner.uid, start, end))
+    return found
 
 
 def read_turn_start(reads: RowReads, ref: SessionRef, turn: int) -> int | None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from sidecar.store.contract import Facts, SessionHead, SessionRef
+from sidecar.store.contract import SessionHead, SessionRef
 
 HEARTBEAT = 1
 """Flag: the message is a heartbeat."""
@@ -42,9 +42,8 @@ class MessageRow(NamedTuple):
 
 
 class KeyedRow(NamedTuple):
-    """A row without body, with the facts kept beside it."""
+    """A row without body, with the facts kept beside it (`None` where there are none)."""
 
-    session: int
     position: int
     turn: int
     flags: int
@@ -52,7 +51,10 @@ class KeyedRow(NamedTuple):
     number: int | None
     turn_label: str | None
     inner_id: str | None
-    facts: Facts | None
+    tokens: int | None
+    call_key: int
+    stamp_key: int
+    text_key: int
 
 
 class SessionRecord(Struct):

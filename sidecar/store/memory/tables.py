@@ -7,12 +7,13 @@ from msgspec.structs import replace
 from sidecar.store.contract import Facts, SessionHead, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.identity import written_out
-from sidecar.store.lineage import stored_message
 from sidecar.store.memory.rows import OwnRows
+from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import OPENS, KeyedRow, MessageRow, SessionRecord
 
 _END = 1 << 62
+_NO_FACTS = (None, 0, 0, 0)
 _UNSET = SessionSettings(None, None)
 
 
@@ -52,7 +53,6 @@ class MemoryTables:
         """See `RowReads`."""
         return [
             KeyedRow(
-                row.session,
                 row.position,
                 row.turn,
                 row.flags,
@@ -60,7 +60,7 @@ class MemoryTables:
                 row.number,
                 row.turn_label,
                 row.inner_id,
-                self._facts.get(row.row_id),
+                *self._facts.get(row.row_id, _NO_FACTS),
             )
             for row in self._rows[uid].between(first, last)
         ]
@@ -280,7 +280,7 @@ class MemoryTables:
         found: Lacking = []
         for uid, row_ids in by_session.items():
             record, own = self._sessions[uid], self._rows[uid]
-            messages = [stored_message(record, own.at(own.places[row_id])) for row_id in row_ids]
+            messages = stored_messages(record, [own.at(own.places[row_id]) for row_id in row_ids])
             found.append((record.ref, record.message_format, record.revision, messages))
         return found, True
 

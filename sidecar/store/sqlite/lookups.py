@@ -4,7 +4,7 @@ import msgspec
 
 from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
-from sidecar.store.lineage import stored_message
+from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.sqlite.connection import Connection, Row
@@ -106,7 +106,7 @@ class SQLiteLookups(SQLiteReads):
             if row.session not in found:
                 found[row.session] = (self.session_of(row.session), [])
             record, messages = found[row.session]
-            messages.append(stored_message(record, row))
+            messages += stored_messages(record, [row])
             size += len(row.body)
             if size > _BYTES:
                 break

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sidecar.store.contract import Facts, SessionRef, SessionSettings
+from sidecar.store.contract import SessionRef, SessionSettings
 from sidecar.store.records import SYSTEM, KeyedRow, MessageRow, SessionRecord
 from sidecar.store.sqlite.connection import Connection, Row, Value
 
@@ -28,7 +28,7 @@ _SYSTEM_ROWS = (
     f"WHERE session = ? AND position BETWEEN ? AND ? AND role = '{SYSTEM}' ORDER BY position"
 )
 _KEYED_ROWS = (
-    "SELECT session, position, turn, flags, name, number, turn_label, inner_id, "
+    "SELECT position, turn, flags, name, number, turn_label, inner_id, "
     "tokens, call_key, stamp_key, text_key FROM messages LEFT JOIN facts USING (row_id) "
     "WHERE session = ? AND position BETWEEN ? AND ? ORDER BY position"
 )
@@ -94,14 +94,11 @@ class SQLiteReads:
 
     def rows(self, uid: int, first: int, last: int) -> list[MessageRow]:
         """See `RowReads`."""
-        return [MessageRow._make(row) for row in self.query(_ROWS, (uid, first, last))]
+        return list(map(MessageRow._make, self.query(_ROWS, (uid, first, last))))
 
     def keyed_rows(self, uid: int, first: int, last: int) -> list[KeyedRow]:
         """See `RowReads`."""
-        return [
-            KeyedRow(*row[:8], facts=None if row[8] is None else Facts._make(row[8:]))
-            for row in self.query(_KEYED_ROWS, (uid, first, last))
-        ]
+        return list(map(KeyedRow._make, self.query(_KEYED_ROWS, (uid, first, last))))
 
     def rows_of_role(self, uid: int, code: str, first: int, last: int) -> list[MessageRow]:
         """See `RowReads`."""
