@@ -34,7 +34,7 @@ class OutgoingRequests:
         """Sends a notification."""
         self._waiting: dict[JsonId, asyncio.Future[Answer]] = {}
         self._last_id = 0
-        self._lost: ConnectionLost | None = None
+        self._lost = False
         self._abandoned = False
 
     async def ask(self, method: str, send: Callable[[int], None], timeout_ms: float) -> Answer:
@@ -47,8 +47,8 @@ class OutgoingRequests:
         """
         if self._abandoned:
             raise asyncio.CancelledError("the host can answer no longer")
-        if self._lost is not None:
-            raise self._lost
+        if self._lost:
+            raise ConnectionLost
         self._last_id += 1
         id = self._last_id
         loop = asyncio.get_running_loop()
@@ -63,7 +63,7 @@ class OutgoingRequests:
         finally:
             if timer is not None:
                 timer.cancel()
-            if self._waiting.pop(id, None) is not None and self._lost is None:
+            if self._waiting.pop(id, None) is not None and not self._lost:
                 self._tell("$/cancelRequest", {"id": id})
 
     def answer(self, envelope: Envelope, restore: Callable[[object], object] | None) -> None:
@@ -72,7 +72,7 @@ class OutgoingRequests:
         future = self._waiting.pop(id, None) if isinstance(id, (int, str)) else None
         if future is None:
             if envelope.error and id is None:
-                _log.warning("the other side could not read a message: %s", bytes(envelope.error)[:500])
+                _log.warning("the other side could not read a message of ours")
             return
         if future.done():
             return
@@ -91,7 +91,7 @@ class OutgoingRequests:
 
     def lose(self) -> None:
         """Fail whatever waits for an answer, now and later: the other side is gone."""
-        self._lost = ConnectionLost()
+        self._lost = True
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(ConnectionLost())

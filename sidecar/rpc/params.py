@@ -11,6 +11,8 @@ from sidecar.rpc.errors import InvalidParams
 _T = TypeVar("_T")
 
 _MOST_NULLS = 64
+_LONGEST_REASON = 300
+"""Characters; some reasons quote the value, however long it is."""
 _MISSING = re.compile(r"^Object missing required field `([^`]*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 
@@ -68,7 +70,7 @@ def explain(problem: msgspec.DecodeError) -> tuple[str, Place]:
     if missing is not None:
         place.append(missing[1])
         reason = "required member is missing"
-    return reason[:1].lower() + reason[1:], Place(tuple(place))
+    return reason[:1].lower() + reason[1:_LONGEST_REASON], Place(tuple(place))
 
 
 def _without_null(raw: bytes | Raw, steps: tuple[str | int, ...]) -> bytes | None:

@@ -103,7 +103,7 @@ class Peer:
         try:
             result = msgspec.json.decode(raw or b"null", type=result_type)
         except (msgspec.DecodeError, RecursionError) as problem:
-            raise InvalidResult(method, str(problem)) from None
+            raise InvalidResult(method, str(problem)[:300]) from None
         return result if restore is None else cast(T, restore(result))
 
     def notify(self, method: str, params: object = None) -> None:

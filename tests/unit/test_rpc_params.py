@@ -1,5 +1,7 @@
 """Params decode patiently, and errors name the member at fault."""
 
+from typing import Literal
+
 import msgspec
 import pytest
 from msgspec import Raw, Struct
@@ -56,6 +58,15 @@ def test_errors_name_the_member(text: str, pointer: str, message: str) -> None:
         _decode(text)
     assert caught.value.data["path"] == pointer
     assert caught.value.message.startswith(message)
+
+
+def test_a_wrong_value_is_not_quoted_at_length() -> None:
+    class Chosen(Struct):
+        mode: Literal["a", "b"]
+
+    with pytest.raises(InvalidParams) as caught:
+        Route("x", Chosen).decode(Raw(b'{"mode":"%b"}' % (b"x" * 100_000)))
+    assert len(caught.value.message) < 500
 
 
 def test_null_counts_as_absent_at_every_depth() -> None:
