@@ -64,7 +64,7 @@ def _planned(tables: Tables, record: SessionRecord, messages: Sequence[NewMessag
             plan.existing[index] = place
             continue
         earlier = None if message.message_id is None else names.get(message.message_id)
-        if earlier is None and message.inner_id is not None:
+        if earlier is None and message.inner_id is not None and message.message_id is None:
             earlier = inner_ids.get(message.inner_id)
         if earlier is not None:
             plan.repeated[index] = earlier

@@ -54,12 +54,18 @@ def store_at_end(tables: Tables, record: SessionRecord, message: NewMessage) -> 
 
 
 def place_of_double(tables: Tables, record: SessionRecord, message: NewMessage) -> int | None:
-    """The position of the message that this one repeats."""
+    """The position of the message that this one repeats.
+
+    An id inside the message decides only where one of the two came without an id of the host.
+    """
     place = None
     if message.message_id is not None:
         place = place_of_id(tables, record, message.message_id)
     if place is None and message.inner_id is not None:
         place = place_of_inner_id(tables, record, message.inner_id)
+        if place is not None and message.message_id is not None:
+            named = row_at(tables, record, place)[1].name is not None
+            place = None if named else place
     return place
 
 

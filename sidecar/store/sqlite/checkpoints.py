@@ -73,7 +73,7 @@ class Checkpoints:
         try:
             connection = self._cleaning_connection(busy_ms) if self._rewritten else self._connection
             logged, written = connection.wal_checkpoint(mode=mode)
-        except apsw.Error:
+        except (apsw.Error, OSError):
             return False
         self._rewritten = self._rewritten and written < logged
         return True

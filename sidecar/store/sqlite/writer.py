@@ -77,10 +77,12 @@ class Writer:
         self._tables = SQLiteTables(connection)
         self._checkpoints = Checkpoints(connection, self._path, self._vfs)
         self._opened(None)
-        while self._serve():
-            pass
-        self._close(connection)
-        self._closed()
+        try:
+            while self._serve():
+                pass
+        finally:
+            self._close(connection)
+            self._closed()
 
     def _serve(self) -> bool:
         """Carry out what has queued up; false at the end of the queue."""
