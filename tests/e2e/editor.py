@@ -19,7 +19,7 @@ Json = dict[str, Any]
 class Editor:
     """A client with `textDocument` capabilities; the process is killed at the end of the with-block."""
 
-    def __init__(self, capabilities: Json | None = None, **process: Any) -> None:
+    def __init__(self, capabilities: Json | None = None, members: Json | None = None, **process: Any) -> None:
         self.server = ServerProcess(process.pop("command", COMMAND), **process)
         self._count = 0
         answer = self.server.initialize(
@@ -27,6 +27,7 @@ class Editor:
                 "processId": None,
                 "capabilities": TREES if capabilities is None else capabilities,
                 "initializationOptions": MEMORY,
+                **(members or {}),
             }
         )
         self.capabilities: Json = answer["result"]["capabilities"]

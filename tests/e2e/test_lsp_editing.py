@@ -112,6 +112,12 @@ def test_whole_messages_of_a_torn_document_stay(editor: Editor, name: str) -> No
     ]
 
 
+def test_a_torn_document_is_not_taken_for_lines_of_messages(editor: Editor) -> None:
+    """Its last row is a message as it stands; the others end in a comma."""
+    rows = ",\n".join(json.dumps(message, ensure_ascii=False) for message in openai())
+    assert len(names(editor.symbols(editor.open(f'{{"messages": [\n{rows}\n')))) == 5
+
+
 def test_a_message_that_is_being_typed_does_not_hide_its_neighbours(editor: Editor) -> None:
     text = document(openai())
     uri = editor.open(text)

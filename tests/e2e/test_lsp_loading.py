@@ -85,8 +85,9 @@ def test_without_the_extra_the_log_says_what_to_install() -> None:
 
 
 def test_what_pygls_logs_shows_nothing_of_the_handshake() -> None:
-    """pygls writes the params of initialize to its log, which may hold keys."""
-    with Editor(command=(*COMMAND, "--log-level", "debug")) as editor:
+    """pygls writes the params of initialize to its log."""
+    members = {"rootUri": "file:///secret", "workspaceFolders": [{"uri": "file:///secret", "name": "secret"}]}
+    with Editor(members=members, command=(*COMMAND, "--log-level", "debug")) as editor:
         uri = editor.open('{"role": "user", "content": "a secret"}', "file:///secret-name.jsonl")
         assert len(editor.symbols(uri)) == 1
         assert editor.leave() == 0

@@ -84,6 +84,11 @@ def test_a_position_inside_a_character_means_its_beginning(encoding: str, charac
     assert Lines("a😀b".encode(), encoding).offset(0, character) == 1
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r", ""])
+def test_a_position_behind_a_line_means_its_end(ending: str) -> None:
+    assert Lines(f"字ab{ending}c{ending}".encode(), "utf-16").offset(0, 99) == (5 if ending else 6)
+
+
 def test_what_is_made_of_a_text_is_kept_until_the_text_changes() -> None:
     made: list[str] = []
     kept = document("one")
