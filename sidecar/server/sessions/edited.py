@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sidecar.messages.contract import Reading
 
-ALIKE = 0.8
+ALIKE = 0.95
 """Share of the words of the shorter text that the other one has to have too."""
 WIDEST = 64
 """Messages on either side of a gap that are compared with each other."""
@@ -28,11 +28,10 @@ def match_edited(
 ) -> None:
     """Complete `found`, the index in `stored` for each message of `seen`, by messages with another text.
 
-    The same time stamp is believed anywhere, the rest behind the first message that was found (`from_start`:
-    also in front of it). As many unknown messages as stored ones between two known ones, of the same roles,
-    are the stored ones; elsewhere most of the text has to be the same. Ids that differ speak against it.
+    Looked for behind the first message that was found (`from_start`: also in front of it). As many unknown
+    messages as stored ones between two known ones, of the same roles, are the stored ones; elsewhere most of
+    the text has to be the same. Ids and time stamps that differ speak against it.
     """
-    _match_stamped(stored, seen, found)
     for gap in _gaps(len(stored), found, from_start):
         if gap.closed and len(gap.stored) == len(gap.seen):
             pairs = list(zip(gap.stored, gap.seen, strict=True))
@@ -48,27 +47,22 @@ def match_edited(
                     break
 
 
-def _match_stamped(stored: Sequence[Reading], seen: Sequence[Reading], found: list[int | None]) -> None:
-    """Complete `found` by messages of one role that have the same time stamp, where it tells them apart."""
-    taken = set(found)
-    kept: dict[tuple[str, int], int] = {}
-    for s, reading in enumerate(stored):
-        if reading.timestamp_ms is not None and s not in taken:
-            key = (reading.wire_role, reading.timestamp_ms)
-            kept[key] = -1 if key in kept else s
+def same_stamps(stored: Sequence[Reading], seen: Sequence[Reading]) -> dict[int, int]:
+    """Indices in `seen` and `stored` of messages of one role whose time stamp occurs once on each side."""
+    kept = _once(stored)
     if not kept:
-        return
-    behind = -1
-    ahead = [len(stored)] * (len(found) + 1)
-    for t in range(len(found) - 1, -1, -1):
-        match = found[t]
-        ahead[t] = ahead[t + 1] if match is None else match
-    for t, match in enumerate(found):
-        if match is None and seen[t].timestamp_ms is not None:
-            s = kept.get((seen[t].wire_role, seen[t].timestamp_ms or 0), -1)
-            if behind < s < ahead[t] and _may_be(stored[s], seen[t]):
-                found[t] = match = s
-        behind = behind if match is None else match
+        return {}
+    pairs = ((t, kept.get(key, -1)) for key, t in _once(seen).items())
+    return {t: s for t, s in pairs if s >= 0 and t >= 0 and _may_be(stored[s], seen[t])}
+
+
+def _once(readings: Sequence[Reading]) -> dict[tuple[str, int], int]:
+    found: dict[tuple[str, int], int] = {}
+    for index, reading in enumerate(readings):
+        if reading.timestamp_ms is not None:
+            key = (reading.wire_role, reading.timestamp_ms)
+            found[key] = -1 if key in found else index
+    return found
 
 
 def _gaps(count: int, found: Sequence[int | None], from_start: bool) -> list[_Gap]:

@@ -17,9 +17,7 @@ from sidecar.tokens.contract import TokenCounter
 from sidecar.tokens.message_cost import message_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sidecar.server.sessions.transcript import HostTranscript
+    from sidecar.server.sessions.transcript import HostTranscript, Shown
 
 EPOCH = "epoch"
 CALIBRATION = "calibration"
@@ -46,7 +44,7 @@ class LiveSession:
         self.opened_ms = int(time.time() * 1000)
         self.transcript: HostTranscript | None = None
         """What the host's own list was when it last sent one."""
-        self.shown: list[Sequence[bytes]] = []
+        self.shown: list[Shown] = []
         """Lists of the host with messages in front of the open turn that are not stored yet."""
         self.closed = 0
         """Up to this position everything belonged to earlier turns when the host last assembled."""

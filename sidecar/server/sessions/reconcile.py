@@ -16,6 +16,7 @@ from sidecar.server.sessions.transcript import (
     Aligned,
     HostMessage,
     HostTranscript,
+    Shown,
     follow_transcript,
     match,
     read_messages,
@@ -49,7 +50,8 @@ class Reconciler:
         base = _base(transcript.aligned, count)
         before = await live.stored.up_to(base, base) if base else []
         entries = live_entries(live, transcript.aligned, base, before[-1] if before else None)
-        _stage(live, transcript, prompt)
+        newest = (await live.stored.up_to(count, count))[-1].message_id if count else None
+        _stage(live, transcript, prompt, newest)
         return SessionTimeline(store, live.ref, live.stored, count, base, entries)
 
     async def as_came(self, live: LiveSession, messages: Sequence[Raw] | None) -> SessionTimeline:
@@ -103,8 +105,10 @@ class Reconciler:
         `unstage` says that they are stored.
         """
         while live.shown:
-            transcript = await follow_transcript(live, live.shown[0])
-            new = new_messages(transcript.aligned)
+            shown = live.shown[0]
+            transcript = await follow_transcript(live, shown.raws)
+            newest = await live.stored.find(shown.newest) if shown.newest else None
+            new = new_messages(transcript.aligned, end=_end(live, shown, newest))
             if new:
                 return new
             self.unstage(live)
@@ -115,20 +119,27 @@ class Reconciler:
         del live.shown[:1]
 
 
-def _stage(live: LiveSession, transcript: HostTranscript, prompt: str | None) -> None:
+def _end(live: LiveSession, shown: Shown, newest: Entry | None) -> int | None:
+    """The position behind which the end of a list belongs, `None` for the end of the history."""
+    count = live.head.message_count if live.head else 0
+    place = newest.place if newest else 0
+    return place if place < count and (newest or shown.newest is None) else None
+
+
+def _stage(live: LiveSession, transcript: HostTranscript, prompt: str | None, newest: str | None) -> None:
     """Remember a list with unknown messages in front of the open turn, which its commit is going to bring."""
     aligned = transcript.aligned
     until = _open_turn(aligned, prompt)
-    newest = next((entry for i in range(until - 1, -1, -1) if (entry := aligned[i].stored)), None)
-    live.closed = max(live.closed, newest.place if newest else 0)
+    last = next((entry for i in range(until - 1, -1, -1) if (entry := aligned[i].stored)), None)
+    live.closed = max(live.closed, last.place if last else 0)
     shown = live.shown
-    if shown and shown[0][:1] == transcript.raws[:1]:
+    if shown and shown[0].raws[:1] == transcript.raws[:1]:
         shown.clear()
     unknown = {a.message.raw for a in aligned[:until] if a.stored is None}
     for earlier in shown:
-        unknown.difference_update(earlier)
+        unknown.difference_update(earlier.raws)
     if unknown and len(shown) < LISTS:
-        shown.append(transcript.raws_before(until))
+        shown.append(Shown(transcript.raws_before(until), newest))
 
 
 def _open_turn(aligned: Sequence[Aligned], prompt: str | None) -> int:

@@ -12,7 +12,7 @@ from sidecar.messages.contract import Dialect, IdentityKeys, MessageError, Readi
 from sidecar.messages.fence import OPENING_BYTES
 from sidecar.messages.identity import keys, leading_keys, size, stands_for
 from sidecar.rpc.errors import InvalidParams
-from sidecar.server.sessions.edited import match_edited
+from sidecar.server.sessions.edited import match_edited, same_stamps
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.stored import made_up_name
 
@@ -230,9 +230,14 @@ def _match(
     anchored: bool,
 ) -> list[Entry | None]:
     """`anchored` says that the first message is the first entry, whatever it looks like."""
+    kept, seen = [entry.reading for entry in entries], [message.reading for message in messages]
     items = [message.item for message in messages]
+    certain = same_stamps(kept, seen)
     if anchored:
-        items[0] = items[0]._replace(message_id=entries[0].message_id)
+        certain[0] = 0
+    for t, s in certain.items():
+        if items[t].message_id is None:
+            items[t] = items[t]._replace(message_id=entries[s].message_id)
     indices = align(
         [_stored_item(entry) for entry in entries],
         items,
@@ -240,12 +245,7 @@ def _match(
         from_start=from_start,
         leading_keys=lambda i: leading_keys(messages[i].reading),
     )
-    match_edited(
-        [entry.reading for entry in entries],
-        [message.reading for message in messages],
-        indices,
-        from_start=whole and from_start,
-    )
+    match_edited(kept, seen, indices, from_start=whole and from_start)
     return [None if index is None else entries[index] for index in indices]
 
 

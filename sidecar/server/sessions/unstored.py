@@ -10,15 +10,20 @@ from sidecar.server.sessions.transcript import Aligned, HostMessage
 from sidecar.store.contract import NewMessage
 
 
-def new_messages(aligned: Sequence[Aligned], *, heartbeat_from: int | None = None) -> list[NewMessage]:
+def new_messages(
+    aligned: Sequence[Aligned], *, heartbeat_from: int | None = None, end: int | None = None
+) -> list[NewMessage]:
     """The messages that are not stored, each in the place that its neighbours give it.
 
-    Those from index `heartbeat_from` on are a heartbeat's.
+    Those from index `heartbeat_from` on are a heartbeat's. Those behind the last stored one belong behind the
+    position `end`, if it is given, else behind everything.
     """
     unknown = [i for i, a in enumerate(aligned) if a.stored is None and not a.message.is_stub]
     if not unknown:
         return []
     last = next((i for i in range(len(aligned) - 1, -1, -1) if aligned[i].stored), -1)
+    if end is not None and last >= 0 and (entry := aligned[last].stored):
+        end = max(end, entry.place)
     new: list[NewMessage] = []
     for i in unknown:
         message = aligned[i].message
@@ -32,7 +37,7 @@ def new_messages(aligned: Sequence[Aligned], *, heartbeat_from: int | None = Non
                 inner_id=reading.inner_id,
                 timestamp_ms=reading.timestamp_ms,
                 heartbeat=heartbeat,
-                after=None if i > last else _behind(aligned, i),
+                after=end if i > last else _behind(aligned, i),
             )
         )
     return new
