@@ -6,7 +6,7 @@ import re
 
 import click
 
-_BUDGET = re.compile(r"(\d+(?:\.\d+)?)([km]?)", re.IGNORECASE)
+_BUDGET = re.compile(r"(\d+(?:\.\d+)?)([km]?)", re.IGNORECASE | re.ASCII)
 _FACTORS = {"": 1, "k": 1000, "m": 1_000_000}
 
 
