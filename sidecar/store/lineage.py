@@ -50,14 +50,15 @@ def place_of_id(reads: RowReads, record: SessionRecord, message_id: str) -> int 
 
 
 def place_of_inner_id(reads: RowReads, record: SessionRecord, inner_id: str) -> int | None:
-    """The position of a message by the id inside it."""
+    """The position of the first message with this id inside it."""
     limit = record.message_count
+    first = None
     while True:
         place = reads.place_of_inner_id(record.uid, inner_id)
         if place is not None and place <= limit:
-            return place
+            first = place
         if record.parent is None:
-            return None
+            return first
         limit = record.shared
         record = reads.session_of(record.parent)
 

@@ -34,7 +34,7 @@ class Session:
                 return index
         for index, other in enumerate(self.entries):
             if entry.inner_id is not None and other.inner_id == entry.inner_id:
-                return index
+                return None if entry.host_id is not None and other.host_id is not None else index
         return None
 
     def append(self, entry: Entry) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -105,9 +106,9 @@ def smallest_answer(told: Sequence[bytes], tally: Tally) -> int:
 
 def _steps(items: Sequence[Imported], dialect: Dialect) -> list[Step]:
     steps: list[Step] = []
-    ids = [item.message_id for item in items]
+    ids = Counter(item.message_id for item in items)
     turn, begun = 1, False
-    for item in items:
+    for row, item in enumerate(items, 1):
         reading = dialect.read(item.message)
         if reading.opens_turn:
             turn += begun
@@ -116,7 +117,7 @@ def _steps(items: Sequence[Imported], dialect: Dialect) -> list[Step]:
         steps.append(
             Step(
                 item.message,
-                item.message_id if ids.count(item.message_id) == 1 else None,
+                item.message_id if item.message_id and ids[item.message_id] == 1 else f"row-{row}",
                 format_rfc3339(item.timestamp_ms) if item.timestamp_ms is not None else None,
                 reading,
                 turn,
