@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -184,6 +184,13 @@ class Dialect(Protocol):
 
     def replace_results(self, raw: bytes, texts: dict[str, str]) -> bytes:
         """The message with the text of the results for the given call ids replaced; the rest as it was."""
+        ...
+
+    def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
+        """The message with its visible texts as `change` gives them back; every other byte stays.
+
+        `change` gets the text of each part, results and reasoning not among them, and gives as many back.
+        """
         ...
 
     def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -30,6 +30,8 @@ _GLANCES = {wire_role: Glance(role, role == "user", None, None) for wire_role, r
 _OTHER = Glance("other", False, None, None)
 _RESULTS = Glance("tool", False, None, None)
 _RESULT_BYTES = b'"tool_result"'
+
+_TEXTS = frozenset(("text",))
 
 
 class _Head(Struct):
@@ -153,6 +155,12 @@ class AnthropicDialect:
             return raw
         replaced = [Raw(_replaced_block(bytes(block), texts)) for block in blocks]
         return with_members(raw, {"content": with_items(replaced)})
+
+    def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
+        """As `Dialect.change_texts`."""
+        from sidecar.messages.dialects.texts import change_texts
+
+        return change_texts(raw, _TEXTS, change)
 
     def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
         """As `Dialect.arrange`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -35,6 +35,8 @@ _ROLES: dict[str, Role] = {
 }
 _GLANCES = {wire_role: Glance(role, role == "user", None, None) for wire_role, role in _ROLES.items()}
 _OTHER = Glance("other", False, None, None)
+
+_TEXTS = frozenset(("text",))
 
 
 class _Head(Struct):
@@ -160,6 +162,12 @@ class OpenAIDialect:
         if text is None or _ROLES.get(message.role or "") != "tool":
             return raw
         return with_members(raw, {"content": msgspec.json.encode(text)})
+
+    def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
+        """As `Dialect.change_texts`."""
+        from sidecar.messages.dialects.texts import change_texts
+
+        return change_texts(raw, _TEXTS, change)
 
     def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
         """As `Dialect.arrange`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -46,6 +46,8 @@ _PROVIDER_CALLS = frozenset(
 )
 """What the provider does itself: call and result are one item."""
 _OUTPUTS = frozenset(_OUTPUT_TYPES.values())
+
+_TEXTS = frozenset(("output_text", "input_text", "text"))
 
 
 class _Head(Struct):
@@ -166,6 +168,12 @@ class OpenAIResponsesDialect:
         if item.type in ("shell_call_output", "computer_call_output"):
             return raw
         return with_members(raw, {"output": msgspec.json.encode(text)})
+
+    def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
+        """As `Dialect.change_texts`."""
+        from sidecar.messages.dialects.texts import change_texts
+
+        return change_texts(raw, _TEXTS, change)
 
     def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
         """As `Dialect.arrange`."""

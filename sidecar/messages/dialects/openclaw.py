@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -32,6 +32,8 @@ _ROLES: dict[str, Role] = {
     "toolResult": "tool",
 }
 _MAKER = "context-sidecar"
+
+_TEXTS = frozenset(("text",))
 
 
 class _Head(Struct):
@@ -163,6 +165,12 @@ class OpenClawDialect:
             return raw
         content = text if isinstance(message.content, str) else [{"type": "text", "text": text}]
         return with_members(raw, {"content": msgspec.json.encode(content)})
+
+    def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
+        """As `Dialect.change_texts`."""
+        from sidecar.messages.dialects.texts import change_texts
+
+        return change_texts(raw, _TEXTS, change)
 
     def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
         """As `Dialect.arrange`."""
