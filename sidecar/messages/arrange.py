@@ -27,13 +27,19 @@ class ProviderRules(Struct, frozen=True, kw_only=True):
     """The first message that is no system message must be a user's."""
     keeps_lone_reasoning: bool
     """A message of nothing but reasoning belongs to the one behind it; otherwise it counts as empty."""
+    unanswerable: frozenset[str] = frozenset()
+    """Types of calls whose result is no text, so that nothing can stand in for one that is missing."""
 
 
 OPENAI = ProviderRules(
     merges_neighbours=False, compares_ids_exactly=True, starts_with_user=False, keeps_lone_reasoning=False
 )
 RESPONSES = ProviderRules(
-    merges_neighbours=True, compares_ids_exactly=True, starts_with_user=False, keeps_lone_reasoning=True
+    merges_neighbours=True,
+    compares_ids_exactly=True,
+    starts_with_user=False,
+    keeps_lone_reasoning=True,
+    unanswerable=frozenset(("tool_search_call", "computer_call")),
 )
 ANTHROPIC = ProviderRules(
     merges_neighbours=True, compares_ids_exactly=True, starts_with_user=True, keeps_lone_reasoning=True
@@ -61,6 +67,8 @@ def arrange(readings: Sequence[Reading], rules: ProviderRules, *, cut: bool) -> 
         pairing = pair(readings, left)
         groups, more = _groups(readings, rules, pairing, left)
         more |= _headless(readings, groups, rules.starts_with_user or cut)
+        if rules.unanswerable:
+            more |= _unanswerable(readings, groups, pairing, rules.unanswerable)
         if rules.keeps_lone_reasoning:
             more |= _lone_reasoning(readings, groups)
         if not more:
@@ -166,6 +174,19 @@ def _headless(readings: Sequence[Reading], groups: list[_Group], needs_user: boo
         elif role != "system":
             break
     return more
+
+
+def _unanswerable(
+    readings: Sequence[Reading], groups: list[_Group], pairing: Pairing, types: frozenset[str]
+) -> dict[int, str]:
+    """Interrupted calls for which no result can be made up; those at the very end stay open."""
+    return {
+        index: "call-without-result"
+        for group in groups[:-1]
+        for index in group.heads
+        for number in pairing.unanswered.get(index, ())
+        if readings[index].calls[number].wire_type in types
+    }
 
 
 def _lone_reasoning(readings: Sequence[Reading], groups: list[_Group]) -> dict[int, str]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sidecar.messages.arrange import ANTHROPIC, OPENAI, OPENCLAW, RESPONSES, ProviderRules, arrange
 from sidecar.messages.check import check_anthropic, check_openai, check_openclaw, check_responses
 from sidecar.messages.contract import Leave, Mark, Missing, Placement, Reading, Send, ToolCall, ToolResult
+from sidecar.messages.dialects import dialect
 
 RULES: dict[str, ProviderRules] = {
     "openai": OPENAI,
@@ -239,3 +240,17 @@ def test_unknown_roles_are_sent() -> None:
     strange = Reading(role="other", wire_role="weather")
     for name in NAMES:
         assert arrange([user(), strange], RULES[name], cut=False) == [Send(0), Send(1)]
+
+
+def test_an_interrupted_call_whose_result_is_no_text_is_left_out() -> None:
+    items = [
+        b'{"type":"message","role":"user","content":"find me a tool"}',
+        b'{"type":"tool_search_call","call_id":"c1","execution":"client","arguments":{"query":"x"}}',
+        b'{"type":"message","role":"user","content":"never mind"}',
+    ]
+    responses = dialect("openai-responses")
+    readings = [responses.read(item) for item in items]
+    placed = responses.arrange(readings)
+    assert [p.index for p in placed if isinstance(p, Send)] == [0, 2]
+    assert not any(isinstance(p, Missing) for p in placed)
+    assert [p.index for p in responses.arrange(readings[:2]) if isinstance(p, Send)] == [0, 1]
