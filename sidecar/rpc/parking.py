@@ -74,6 +74,14 @@ class Parking:
         self._forget(self._queue.popleft())
         self.first()
 
+    def take_all(self) -> list[Parked]:
+        """Take out everything that is still parked."""
+        parked = [parked for parked in self._queue if not parked.gone]
+        self._queue.clear()
+        self._by_id.clear()
+        self.bytes = 0
+        return parked
+
     def withdraw(self, id: JsonId) -> bool:
         """Take out a request that will not be started: true where it was parked."""
         parked = self._by_id.get(id)

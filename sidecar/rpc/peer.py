@@ -162,8 +162,12 @@ class Peer:
 
     def fail_all(self, error: RpcError, *, besides: Call | None = None) -> None:
         """Answer every request but `besides` with an error, whatever its handler still does."""
+        dispatcher = self._dispatcher
         with self.cork():
-            for call in list(self._dispatcher.calls.values()):
+            for parked in dispatcher.parking.take_all():
+                if parked.id is not None:
+                    dispatcher.refuse(parked.id, error)
+            for call in list(dispatcher.calls.values()):
                 if call is not besides:
                     call.fail(error)
 

@@ -1,6 +1,8 @@
 """A tiny real server for the wire tests: the real process and lifecycle around a handful of methods."""
 
 import asyncio
+import contextlib
+import logging
 import sys
 from pathlib import Path
 
@@ -56,12 +58,15 @@ class EchoApplication:
         locale = params.locale or ""
         if locale.startswith("slow"):
             await asyncio.sleep(0.3)
+        while locale == "stuck":
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
         if locale.endswith("fail"):
             raise RpcError(1001, "cannot start", hint="try again")
         return {"capabilities": {}, "serverInfo": {"name": "echo"}}
 
     async def close(self) -> None:
-        print("closed", file=sys.stderr)
+        logging.getLogger("echo").warning("closed")
 
     async def _slow(self, params: EchoParams, call: Call) -> Outcome:
         await asyncio.sleep(params.wait_ms / 1000)
@@ -105,4 +110,5 @@ class EchoApplication:
 if __name__ == "__main__":
     small = "--small" in sys.argv
     limits = PeerLimits(max_message_bytes=1000, max_in_flight=2, max_parked_bytes=4000) if small else None
-    sys.exit(run(EchoApplication, limits=limits))
+    level = sys.argv[sys.argv.index("--log-level") + 1] if "--log-level" in sys.argv else "warning"
+    sys.exit(run(EchoApplication, limits=limits, log_level=level))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.wire.harness import ServerProcess, Target, request
+from tests.wire.harness import ServerProcess, Target, notification, request
 
 Start = Callable[..., ServerProcess]
 
@@ -122,6 +122,19 @@ def test_end_of_input_during_initialize_waits_for_it(start_echo: Start) -> None:
     assert _codes(server) == {1: "ok", 2: "ok"}
     assert server.exit_code() == 0
     assert server.errors().count("closed") == 1
+
+
+def test_an_initialize_that_is_stuck_does_not_keep_the_server(start_echo: Start) -> None:
+    server = start_echo(initialized=False)
+    server.say(
+        request(1, "initialize", {"locale": "stuck"}),
+        notification("initialized", {}),
+        request(2, "quick"),
+        notification("$/setTrace", {"value": "off"}),
+    )
+    server.end_input()
+    assert _codes(server) == {1: -32800, 2: -32800}
+    assert server.exit_code(8) == 0
 
 
 def test_a_dead_host_ends_the_server(start: Start, target: Target) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wire.harness import LIMIT_S, Target, frame, request
+from tests.wire.harness import LIMIT_S, ServerProcess, Target, frame, notification, request
 
 
 def test_input_and_output_may_be_files(target: Target, tmp_path: Path) -> None:
@@ -44,6 +44,40 @@ def test_a_standard_stream_may_be_closed(
     )
     assert done.returncode == 0
     assert expected in done.stdout
+
+
+def test_the_loudest_log_leaves_the_output_alone(target: Target) -> None:
+    with ServerProcess((*target.command, "--log-level", "debug")) as server:
+        server.initialize(target.initialize)
+        server.say(request(1, target.ping, {}), notification("shutdown"), request(2, "shutdown"))
+        server.send(frame(b"{"))
+        server.say(notification("exit"))
+        assert {message["id"] for message in server.rest() if "method" not in message} == {1, None, 2}
+        assert server.exit_code() == 0
+        assert "shutdown" in server.errors()
+
+
+def test_a_log_that_nobody_reads_does_not_stop_the_server(target: Target, tmp_path: Path) -> None:
+    unread, full = os.pipe()
+    os.set_blocking(full, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(full, b"x" * 4096)
+    os.set_blocking(full, True)
+    data = frame(request(1, "initialize", target.initialize))
+    data += frame(notification("shutdown")) * 100 + frame(request(2, target.ping, {}))
+    done = subprocess.run(
+        target.command,
+        input=data,
+        stdout=subprocess.PIPE,
+        stderr=full,
+        env={**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(tmp_path)},
+        timeout=20,
+    )
+    os.close(unread)
+    os.close(full)
+    assert done.returncode == 0
+    assert b'"id":2,"result"' in done.stdout
 
 
 def test_a_terminal_speaks_lines(target: Target, tmp_path: Path) -> None:
