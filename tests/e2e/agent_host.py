@@ -105,7 +105,6 @@ class AgentHost:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end(signal.SIGKILL)
-        self._log.close()
 
     def restart(self, how: signal.Signals = signal.SIGTERM, **options: object) -> None:
         """End the process and start another one on the same state."""
@@ -186,7 +185,7 @@ class AgentHost:
 
     def _start(self) -> None:
         self.state.mkdir(parents=True, exist_ok=True)
-        self._log = (self.state / "stderr.log").open("w+b")
+        self._log = (self.state / "stderr.log").open("a+b")
         self._output = b""
         self._process = subprocess.Popen(
             COMMAND,
@@ -215,6 +214,7 @@ class AgentHost:
             self._process.wait(LIMIT_S)
         finally:
             self._process.kill()
+            self._log.close()
 
     def _write(self, message: Json) -> None:
         view = memoryview(msgspec.json.encode(message) + b"\n")

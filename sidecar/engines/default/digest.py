@@ -9,13 +9,14 @@ from msgspec import Struct, json, structs
 from sidecar.engine.contract import Made, Session
 from sidecar.engine.entry import Entry
 from sidecar.engine.signature import digest as digest_of
+from sidecar.messages import fence
+from sidecar.messages.contract import Mark
 from sidecar.messages.excerpt import plain_text
 from sidecar.summarize.contract import SourceMessage, Summariser, SummaryRequest
+from sidecar.tokens.message_cost import MESSAGE_OVERHEAD
 
 STATE = "digest"
 PREFACE = "Summary of the conversation so far:\n"
-FENCE_TOKENS = 48
-"""At most what a message takes around its text: its role and the marks that tell it from the host's."""
 
 
 class Digest(Struct, frozen=True, kw_only=True):
@@ -40,7 +41,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         return Made(
             role="user",
             kind="summary",
-            ref=f"digest-{self.id}",
+            ref=_ref(self.id),
             text=PREFACE + self.text,
             timestamp_ms=self.written_ms,
             covers=(self.first, self.last) if self.last else None,
@@ -51,7 +52,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         lines, tokens = self.text.splitlines(), self.tokens
         while tokens > limit and lines:
             lines = lines[max(1, len(lines) // 8) :]
-            tokens = _cost("\n".join(lines), count)
+            tokens = _cost(self.cut, "\n".join(lines), count)
         text = "\n".join(lines)
         return structs.replace(self, id=_id(self.cut, text), text=text, tokens=tokens if lines else 0)
 
@@ -95,7 +96,7 @@ async def extend(
     summary = await summariser.summarise(
         SummaryRequest(
             sources=[_source(entry) for entry in told],
-            target_tokens=max(target_tokens - count(PREFACE) - FENCE_TOKENS, 1),
+            target_tokens=max(target_tokens - _cost(cut, PREFACE, count), 1),
             earlier=earlier.text if earlier else "",
             instructions=instructions,
         )
@@ -104,7 +105,7 @@ async def extend(
         id=_id(cut, summary.text),
         cut=cut,
         text=summary.text,
-        tokens=_cost(summary.text, count) if summary.text else 0,
+        tokens=_cost(cut, summary.text, count) if summary.text else 0,
         first=earlier.first if earlier and earlier.first else min((e.place for e in dropped), default=0),
         last=max((e.place for e in dropped), default=earlier.last if earlier else 0),
         quality=summary.quality,
@@ -119,8 +120,14 @@ def _source(entry: Entry) -> SourceMessage:
     return SourceMessage(entry.message_id, entry.turn_id, entry.role, text, entry.timestamp_ms)
 
 
-def _cost(text: str, count: Callable[[str], int]) -> int:
-    return count(PREFACE + text) + FENCE_TOKENS
+def _cost(cut: str, text: str, count: Callable[[str], int]) -> int:
+    """What a message with this summary takes."""
+    fenced = fence.wrap(Mark("summary", _ref(_id(cut, text))), PREFACE + text)
+    return count(fenced) + MESSAGE_OVERHEAD
+
+
+def _ref(digest_id: str) -> str:
+    return f"digest-{digest_id}"
 
 
 def _id(cut: str, text: str) -> str:
