@@ -45,6 +45,16 @@ def serving_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
         host.kill()
 
 
+@pytest.fixture(scope="session")
+def hosts_of_both_framings(
+    tmp_path_factory: pytest.TempPathFactory, serving_hosts: Callable[[str], Host]
+) -> Iterator[Callable[[bool], Host]]:
+    """A host that sends headers, or one that sends lines."""
+    lines = Host(tmp_path_factory.mktemp("lines") / "state", lines=True)
+    yield lambda by_lines: lines if by_lines else serving_hosts("openai")
+    lines.kill()
+
+
 @pytest.fixture
 def host(serving_hosts: Callable[[str], Host]) -> Host:
     """A host that speaks chat completions and serves other tests too."""
