@@ -193,8 +193,9 @@ class Append(Write):
     """Store messages in the order given, creating the session where `create` allows it.
 
     A message whose `message_id` (first) or `inner_id` (second) is already in the session, or earlier in
-    this very write, is not stored again. With `advancement_key`, nothing happens if the key is recorded
-    already; otherwise the key is recorded in the same step.
+    this very write, is not stored again; an `inner_id` decides only where the host gave no id to one of the
+    two. With `advancement_key`, nothing happens if the key is recorded already; otherwise the key is recorded
+    in the same step.
 
     `result`: `AppendResult`. Errors: `SessionMissing`, `FormatMismatch`, `MessageMissing` (a place to store
     behind that is not there), `StoreUnavailable`, `WriteWithdrawn`.

@@ -64,8 +64,10 @@ def _planned(tables: Tables, record: SessionRecord, messages: Sequence[NewMessag
             plan.existing[index] = place
             continue
         earlier = None if message.message_id is None else names.get(message.message_id)
-        if earlier is None and message.inner_id is not None and message.message_id is None:
+        if earlier is None and message.inner_id is not None:
             earlier = inner_ids.get(message.inner_id)
+            if earlier is not None and None not in (message.message_id, messages[earlier].message_id):
+                earlier = None
         if earlier is not None:
             plan.repeated[index] = earlier
             continue

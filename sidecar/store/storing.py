@@ -2,9 +2,9 @@
 
 from sidecar.store.contract import Appended, NewMessage
 from sidecar.store.identity import id_of, made_up, number_in
-from sidecar.store.lineage import place_of_id, place_of_inner_id, row_at
+from sidecar.store.lineage import owner_at, place_of_id, place_of_inner_id, row_at
 from sidecar.store.primitives import Tables
-from sidecar.store.records import HEARTBEAT, MessageRow, SessionRecord, role_code
+from sidecar.store.records import HEARTBEAT, MADE_UP, MessageRow, SessionRecord, role_code
 from sidecar.store.turns import advance, turn_name
 
 
@@ -63,10 +63,15 @@ def place_of_double(tables: Tables, record: SessionRecord, message: NewMessage) 
         place = place_of_id(tables, record, message.message_id)
     if place is None and message.inner_id is not None:
         place = place_of_inner_id(tables, record, message.inner_id)
-        if place is not None and message.message_id is not None:
-            named = row_at(tables, record, place)[1].name is not None
-            place = None if named else place
+        if place is not None and message.message_id is not None and _has_host_id(tables, record, place):
+            place = None
     return place
+
+
+def _has_host_id(tables: Tables, record: SessionRecord, position: int) -> bool:
+    owner = owner_at(tables, record, position)
+    row = tables.keyed_rows(owner.uid, position, position)[0]
+    return row.name is not None and not row.flags & MADE_UP
 
 
 def existing(tables: Tables, record: SessionRecord, position: int) -> Appended:

@@ -71,6 +71,13 @@ def test_the_message_id_counts_before_the_inner_id(store: Driver) -> None:
     assert (again.stored, again.existing) == (False, b"b")
 
 
+def test_an_inner_id_does_not_make_doubles_of_messages_that_the_host_names_differently(store: Driver) -> None:
+    store.append(REF, reply("a", message_id="m1", inner_id="i"))
+    named = store.append(REF, reply("b", message_id="m2", inner_id="i")).items[0]
+    unnamed = store.append(REF, reply("c", inner_id="i")).items[0]
+    assert (named.stored, unnamed.stored, unnamed.message_id) == (True, False, "m1")
+
+
 def test_a_made_up_id_handed_back_by_the_host_is_recognised(store: Driver) -> None:
     message_id = store.append(REF, "a").items[0].message_id
     again = store.append(REF, user("a", message_id=message_id)).items[0]

@@ -82,6 +82,13 @@ def test_a_message_that_the_parent_got_later_is_none_of_the_childs(store: Driver
     assert [item.stored for item in added.items] == [True, True]
 
 
+def test_an_id_made_up_for_a_parent_that_is_gone_is_still_none_of_the_hosts(store: Driver) -> None:
+    store.append(REF, reply("a", inner_id="inner"))
+    store.write(Fork(REF, CHILD, None))
+    store.write(Delete(REF))
+    assert not store.append(CHILD, reply("a", message_id="m", inner_id="inner")).items[0].stored
+
+
 def test_forks_of_forks_read_through_all_of_them(store: Driver) -> None:
     store.append(REF, "a", "b")
     previous = REF

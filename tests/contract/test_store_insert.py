@@ -81,6 +81,18 @@ def test_doubles_are_recognised_and_told_their_new_position(store: Driver) -> No
     assert store.texts(REF) == ["a", "x", "b"]
 
 
+def test_doubles_by_inner_id_within_a_write_follow_the_same_rule(store: Driver) -> None:
+    store.append(REF, "a", "b")
+    result = store.append(
+        REF,
+        reply("x", after=1, inner_id="i"),
+        reply("y", after=1, inner_id="i", message_id="m1"),
+        reply("z", after=1, inner_id="j", message_id="m2"),
+        reply("w", after=1, inner_id="j", message_id="m3"),
+    )
+    assert [item.stored for item in result.items] == [True, False, True, True]
+
+
 @pytest.mark.parametrize("after", [-1, 3])
 def test_a_place_that_is_not_there_is_refused_without_effect(store: Driver, after: int) -> None:
     store.append(REF, "a", "b")
