@@ -1,11 +1,15 @@
 import json
+import select
+import signal
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.client_kit import Message, conversation, run_cli, write_lines
+from tests.client_kit import LIMIT_S, PROGRAM, Message, conversation, run_cli, write_lines
 
 TURNS = 8
 RESULT = "line of a log that goes on and on\n" * 25
@@ -86,6 +90,11 @@ def pi(folder: Path) -> Path:
         rows.append({"type": "message", "id": id, "parentId": parent, "timestamp": stamp, "message": message})
         parent = id
     return write_lines(folder / "pi.jsonl", rows)
+
+
+def heed_interrupts() -> None:
+    """Tests that run in the background of a shell ignore interrupts, and what they start would too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 FORMATS = {
@@ -186,6 +195,28 @@ def test_people_get_a_bounded_table_a_chart_and_a_verdict(tmp_path: Path) -> Non
     assert "█" in result.stdout
     assert "Every answer was valid" in result.stdout
     assert result.stderr == ""
+
+
+def test_an_interrupted_replay_is_one_line_and_leaves_a_store_that_opens(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "long.jsonl", conversation(turns=2000, words=20))
+    state = tmp_path / "state"
+    command = [PROGRAM, "replay", str(path), "--engine", "full", "--state-dir", str(state)]
+    with subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        preexec_fn=heed_interrupts,
+    ) as run:
+        deadline = time.monotonic() + LIMIT_S
+        while not (state / "context.db").exists():
+            assert time.monotonic() < deadline, "the replay does not begin"
+            assert run.poll() is None
+            select.select([], [], [], 0.01)
+        run.send_signal(signal.SIGINT)
+        said, told = run.communicate(timeout=LIMIT_S)
+    assert (run.returncode, said, told.strip()) == (130, "", "context-sidecar: interrupted")
+    assert run_cli("sessions", "list", "--namespace", "replay", state_dir=state).returncode == 0
 
 
 @pytest.mark.parametrize("content", ["", "no transcript", "{}", '{"messages": []}'])
