@@ -37,7 +37,9 @@ class Appender:
         deadline = time.monotonic() + LIMIT_S
         while self.output.count(b"\n") < lines:
             ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
-            assert ready, "the appender has stalled"
+            if not ready:
+                self.process.kill()
+                raise AssertionError("the appender has stalled")
             chunk = os.read(descriptor, 65536)
             if not chunk:
                 break
