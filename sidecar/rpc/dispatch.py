@@ -14,6 +14,7 @@ from sidecar.rpc.envelope import Failure, JsonId, Result, encode
 from sidecar.rpc.errors import Busy, InternalError, InvalidRequest, MethodNotFound, RequestCancelled, RpcError
 from sidecar.rpc.lanes import Lanes, Place
 from sidecar.rpc.limits import PeerLimits
+from sidecar.rpc.outbox import Outbox
 from sidecar.rpc.parking import Parked, Parking
 from sidecar.rpc.router import PENDING, Order, Route, Router
 
@@ -43,8 +44,9 @@ _decode_cancel = msgspec.json.Decoder(_CancelParams).decode
 class Dispatcher:
     """The requests of one connection that are parked, waiting or running."""
 
-    def __init__(self, router: Router, limits: PeerLimits, peer: "Peer") -> None:
+    def __init__(self, router: Router, limits: PeerLimits, peer: "Peer", outbox: Outbox) -> None:
         self.peer = peer
+        self._outbox = outbox
         self.calls: dict[JsonId, Call] = {}
         """Started or waiting in a lane, and not answered."""
         self.parking = Parking()
@@ -56,7 +58,7 @@ class Dispatcher:
 
     def take_request(self, id: JsonId, method: str, params: Raw, size: int, restore: Restore | None) -> None:
         """Start a request, park it, or refuse it."""
-        if id in self.calls or id in self.parking:
+        if id in self.calls or id in self.parking.requests:
             self.refuse(id, InvalidRequest("a request with this id is in flight", hint="use an id once"))
             return
         admit = self.peer.admit
@@ -68,7 +70,7 @@ class Dispatcher:
                 else:
                     self._park(Parked(id, method, params, size, restore, admitted=False))
                 return
-        if self.parking or self._is_full(size):
+        if self.parking.queue or self._is_full(size):
             route = self._routes.get(method)
             if route is None or not route.urgent:
                 self._park(Parked(id, method, params, size, restore, admitted=True))
@@ -92,7 +94,7 @@ class Dispatcher:
             return
         if verdict is not None:
             self._park(Parked(None, method, params, size, restore, admitted=False))
-        elif self.parking and not route.urgent:
+        elif self.parking.queue and not route.urgent:
             self._park(Parked(None, method, params, size, restore, admitted=True))
         else:
             self._notify(route, params, restore)
@@ -149,7 +151,7 @@ class Dispatcher:
     def _park(self, parked: Parked) -> None:
         limits, parking = self._limits, self.parking
         if parking.bytes + Parking.cost(parked.size) > limits.max_parked_bytes:
-            if self.peer.unsent > limits.max_unsent_bytes:
+            if self._outbox.unsent > limits.max_unsent_bytes:
                 # Refusals would only add to what the other side does not read.
                 self.peer.pause_reading()
             elif parked.id is None:
@@ -198,7 +200,7 @@ class Dispatcher:
             len(calls) >= limits.max_in_flight or self._held_bytes + size > limits.max_message_bytes
         ):
             return True
-        return self.peer.unsent > limits.max_unsent_bytes
+        return self._outbox.unsent > limits.max_unsent_bytes
 
     def _start(self, id: JsonId, method: str, params: Raw, size: int, restore: Restore | None) -> None:
         route = self._routes.get(method) or self._router.load(method)

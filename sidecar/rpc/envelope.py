@@ -87,8 +87,6 @@ _decode_any = msgspec.json.Decoder(Raw).decode
 
 def is_utf8(body: bytes) -> bool:
     """Whether the body is UTF-8, found out without holding all of it as text."""
-    if body.isascii():
-        return True
     view = memoryview(body)
     position, size = 0, len(body)
     try:

@@ -9,7 +9,7 @@ _LARGE = 32768
 class Outbox:
     """Bodies on their way to the transport."""
 
-    __slots__ = ("_frames", "_size", "_transport", "newline")
+    __slots__ = ("_frames", "_size", "_transport", "newline", "unsent")
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -17,16 +17,14 @@ class Outbox:
         self._size = 0
         self.newline = False
         """Whether each message is one line."""
-
-    @property
-    def unsent(self) -> int:
-        """Bytes that wait here or in the transport."""
-        return self._size + self._transport.unsent
+        self.unsent = 0
+        """Bytes that wait here or in the transport; asked for every request, so kept as a number."""
 
     def put(self, body: bytes) -> None:
         """Frame a body; it leaves with the next `flush`."""
         size = len(body)
         self._size += size
+        self.unsent += size
         if self.newline:
             # Line breaks inside strings are escaped, so those that are found stand between tokens.
             if b"\n" in body or b"\r" in body:
@@ -42,3 +40,8 @@ class Outbox:
         if self._frames:
             frames, self._frames, self._size = self._frames, [], 0
             self._transport.write(frames)
+        self.count()
+
+    def count(self) -> None:
+        """Ask the transport how much still waits there."""
+        self.unsent = self._size + self._transport.unsent

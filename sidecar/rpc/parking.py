@@ -32,23 +32,15 @@ class Parked:
 class Parking:
     """A queue from which a message can be taken out by its id."""
 
-    __slots__ = ("_by_id", "_queue", "bytes")
+    __slots__ = ("bytes", "queue", "requests")
 
     def __init__(self) -> None:
-        self._queue: deque[Parked] = deque()
-        self._by_id: dict[JsonId, Parked] = {}
+        self.queue: deque[Parked] = deque()
+        """All messages, in order; empty where nothing is parked."""
+        self.requests: dict[JsonId, Parked] = {}
+        """The requests among them."""
         self.bytes = 0
         """Memory that the parked messages take, roughly."""
-
-    def __len__(self) -> int:
-        return len(self._queue)
-
-    def __contains__(self, id: JsonId) -> bool:
-        return id in self._by_id
-
-    def ids(self) -> list[JsonId]:
-        """The ids of the requests, in order."""
-        return list(self._by_id)
 
     @staticmethod
     def cost(size: int) -> int:
@@ -57,34 +49,34 @@ class Parking:
 
     def add(self, parked: Parked) -> None:
         """Park a message behind the others."""
-        self._queue.append(parked)
+        self.queue.append(parked)
         self.bytes += self.cost(parked.size)
         if parked.id is not None:
-            self._by_id[parked.id] = parked
+            self.requests[parked.id] = parked
 
     def first(self) -> Parked | None:
         """The message whose turn it is."""
-        queue = self._queue
+        queue = self.queue
         while queue and queue[0].gone:
             queue.popleft()
         return queue[0] if queue else None
 
     def pop(self) -> None:
         """Take the first message out."""
-        self._forget(self._queue.popleft())
+        self._forget(self.queue.popleft())
         self.first()
 
     def take_all(self) -> list[Parked]:
         """Take out everything that is still parked."""
-        parked = [parked for parked in self._queue if not parked.gone]
-        self._queue.clear()
-        self._by_id.clear()
+        parked = [parked for parked in self.queue if not parked.gone]
+        self.queue.clear()
+        self.requests.clear()
         self.bytes = 0
         return parked
 
     def withdraw(self, id: JsonId) -> bool:
         """Take out a request that will not be started: true where it was parked."""
-        parked = self._by_id.get(id)
+        parked = self.requests.get(id)
         if parked is None:
             return False
         parked.gone = True
@@ -96,4 +88,4 @@ class Parking:
     def _forget(self, parked: Parked) -> None:
         self.bytes -= self.cost(parked.size)
         if parked.id is not None:
-            del self._by_id[parked.id]
+            del self.requests[parked.id]

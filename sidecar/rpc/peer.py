@@ -70,7 +70,7 @@ class Peer:
         self._reader = FrameReader(self.limits.max_message_bytes)
         self._outbox = Outbox(transport)
         self._outgoing = OutgoingRequests(self.notify)
-        self._dispatcher = Dispatcher(router, self.limits, self)
+        self._dispatcher = Dispatcher(router, self.limits, self, self._outbox)
         self._corks = 0
         self._turn_is_due = False
         self._paused = False
@@ -156,7 +156,7 @@ class Peer:
         """Cancel every request but `besides`, as if the other side had asked for it."""
         dispatcher = self._dispatcher
         with self.cork():
-            for id in [*dispatcher.parking.ids(), *dispatcher.calls]:
+            for id in [*dispatcher.parking.requests, *dispatcher.calls]:
                 if besides is None or id != besides.id:
                     dispatcher.cancel(id, even_uncancellable=True)
 
@@ -247,7 +247,8 @@ class Peer:
 
     def drained(self) -> None:
         """There may be room for parked messages."""
-        if self._paused or self._dispatcher.parking:
+        self._outbox.count()
+        if self._paused or self._dispatcher.parking.queue:
             self.turn_soon()
 
     def broken(self) -> None:
@@ -256,14 +257,18 @@ class Peer:
 
     def _take_body(self, body: bytes) -> bool:
         """Handle one body: false where it is no JSON text."""
-        if not is_utf8(body):
+        if not body.isascii() and not is_utf8(body):
             self._refuse(Refusal(ParseError("the body is not UTF-8")))
             return False
         try:
             envelope = decode(body)
         except (msgspec.DecodeError, RecursionError):
             return self._take_odd_body(body)
-        self._take(envelope, len(body), None)
+        id, method = envelope.id, envelope.method
+        if method is None or id is UNSET or id is None:
+            self._take(envelope, len(body), None)
+        else:
+            self._dispatcher.take_request(id, method, envelope.params, len(body), None)
         return True
 
     def _take_odd_body(self, body: bytes) -> bool:
@@ -313,7 +318,7 @@ class Peer:
         dispatcher = self._dispatcher
         calls = dispatcher.calls
         rest = len(calls) - (besides is not None and calls.get(besides.id) is besides)
-        return not rest and not dispatcher.parking
+        return not rest and not dispatcher.parking.queue
 
     def _uncork(self) -> None:
         self._corks -= 1

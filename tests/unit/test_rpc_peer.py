@@ -231,7 +231,7 @@ def test_held_messages_pass_in_order_once_they_may() -> None:
             await asyncio.sleep(0)
             pair.client.notify("tell", Text("2"))
             last = asyncio.ensure_future(pair.client.request("ask", Text("3"), Raw))
-            await until(lambda: len(pair.server._dispatcher.parking) == 3)
+            await until(lambda: len(pair.server._dispatcher.parking.queue) == 3)
             assert seen == []
             verdict[0] = None
             pair.server.resume()
