@@ -52,7 +52,7 @@ async def keep_window(timeline: Timeline, budget: int, cut: str | None, reserve:
     newest, whole = await timeline.tail(room)
     start = next((i for i, e in enumerate(newest) if e.message_id == cut), None) if cut else None
     if start is not None or whole:
-        kept = await _open(timeline, newest, start or 0, cut if start is not None else None)
+        kept = await open_window(timeline, newest, start or 0, cut if start is not None else None)
         if kept.tokens <= room:
             return kept
     target = max(int(budget * SLACK) - reserve, 0)
@@ -75,12 +75,12 @@ async def cut_window(timeline: Timeline, entries: Sequence[Entry], room: int, ta
         return Window(await timeline.system(), [], None, moved=True)
     system = tokens_of(await timeline.system())
     start = _first_that_fits(entries, _turn_starts(entries), target - system)
-    window = await _open(timeline, entries, start, entries[start].message_id)
+    window = await open_window(timeline, entries, start, entries[start].message_id)
     if window.tokens > room:
         opener = await timeline.opener(entries[-1].turn)
         spent = system + (opener.tokens if opener else 0)
         start = _first_that_fits(entries, _unit_starts(entries, start), target - spent)
-        window = await _open(timeline, entries, start, entries[start].message_id)
+        window = await open_window(timeline, entries, start, entries[start].message_id)
     return window._replace(moved=True)
 
 
@@ -95,7 +95,7 @@ def _unit_starts(entries: Sequence[Entry], first: int) -> list[int]:
     last_call = first
     for unit in units([entry.reading for entry in entries[first:]]):
         start = first + unit.indices[0]
-        if not entries[start].heartbeat:
+        if not (entries[start].heartbeat or entries[start].reading.results):
             starts.append(start)
         if any(entries[first + i].reading.calls for i in unit.indices):
             last_call = start
@@ -116,8 +116,8 @@ def _first_that_fits(entries: Sequence[Entry], starts: Sequence[int], target: in
     return best
 
 
-async def _open(timeline: Timeline, entries: Sequence[Entry], start: int, cut: str | None) -> Window:
-    """The window from `start`, with what has to stand before it."""
+async def open_window(timeline: Timeline, entries: Sequence[Entry], start: int, cut: str | None) -> Window:
+    """The window from the index `start`, with what has to stand before it; `cut` names it."""
     kept = list(entries[start:])
     if kept and not kept[0].opens_turn:
         opener = await timeline.opener(kept[0].turn)

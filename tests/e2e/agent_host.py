@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-LIMIT_S = 60.0
+LIMIT_S = 30.0
 """Longest wait for anything; generous, since machines can be busy."""
 COMMAND = (str(Path(sys.executable).with_name("context-sidecar")), "serve")
 
