@@ -26,7 +26,7 @@ def start_host(tmp_path: Path) -> Iterator[StartHost]:
 
     yield start
     for host in running:
-        host.kill()
+        host.close()
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +42,7 @@ def serving_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
 
     yield serving
     for host in running.values():
-        host.kill()
+        host.close()
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +52,7 @@ def hosts_of_both_framings(
     """A host that sends headers, or one that sends lines."""
     lines = Host(tmp_path_factory.mktemp("lines") / "state", lines=True)
     yield lambda by_lines: lines if by_lines else serving_hosts("openai")
-    lines.kill()
+    lines.close()
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ class Host:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.kill()
+        self.close()
 
     # Requests
 
@@ -150,11 +150,27 @@ class Host:
     # The process
 
     def kill(self) -> None:
-        """End the process at once."""
+        """End the process at once; what it has said can still be read."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(LIMIT_S)
-        self._close()
+        self._unsent = b""
+
+    def close(self) -> None:
+        """End the process at once, for good."""
+        self.kill()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None and not stream.closed:
+                stream.close()
+
+    def pump(self) -> None:
+        """Read and write what can be at once."""
+        self._move(0.0)
+
+    def read_rest(self) -> None:
+        """Read what a process said before it ended."""
+        while self._move(LIMIT_S):
+            pass
 
     def terminate(self) -> None:
         """Send SIGTERM."""
@@ -178,7 +194,6 @@ class Host:
         self.call("shutdown")
         self.write({"jsonrpc": "2.0", "method": "exit"})
         assert self.drain() == 0
-        self._close()
 
     def restart(self, *, kill: bool = False) -> None:
         """Go on with a new process on the same state directory."""
@@ -186,6 +201,7 @@ class Host:
             self.kill()
         else:
             self.stop()
+        self.close()
         self._output, self._unsent = b"", b""
         self.answers.clear()
         self.asked.clear()
@@ -203,11 +219,6 @@ class Host:
         assert self.process.stdin is not None and self.process.stdout is not None
         self._sink, self._source = self.process.stdin.fileno(), self.process.stdout.fileno()
         os.set_blocking(self._sink, False)
-
-    def _close(self) -> None:
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None and not stream.closed:
-                stream.close()
 
     def _put(self, body: bytes) -> None:
         self._unsent += body + b"\n" if self.lines else b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
