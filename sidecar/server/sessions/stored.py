@@ -42,6 +42,14 @@ class StoredEntries:
         self._version = (0, 0)
         self._system: tuple[int, list[Entry]] | None = None
 
+    async def refresh(self) -> None:
+        """Take in what happened to the session since the request at hand began."""
+        head = await self._store.session(self._ref)
+        if head is None:
+            self.forget()
+        else:
+            await self.follow(head)
+
     async def follow(self, head: SessionHead) -> None:
         """Take in what was appended, and forget everything where the history changed otherwise."""
         version = (head.uid, head.revision)

@@ -80,6 +80,7 @@ class SessionTimeline:
 
     async def resolve(self, message_id: str) -> str | None:
         """The id that a message has on the timeline now, `None` where it is not there (any more)."""
+        await self._stored.refresh()
         found = await self._find(message_id)
         if found is None and (name := made_up_in(message_id)) is not None:
             alike = (e for e in reversed(self._live) if made_up_name(e.reading, e.keys) == name)
