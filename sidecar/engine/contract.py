@@ -7,7 +7,7 @@ context epoch are enforced outside of it, the same way for every engine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sidecar.engine.entry import Entry
     from sidecar.engine.host import EngineHost
+    from sidecar.messages.contract import Dialect, Role
     from sidecar.store.contract import SummaryNode
 
 Kind = Literal["system", "summary", "activityLog", "recent", "memory", "recall"]
@@ -74,6 +75,24 @@ class Timeline(Protocol):
         ...
 
 
+class History(Protocol):
+    """The stored messages of a session, whatever of them the host's own list still shows."""
+
+    @property
+    def version(self) -> str:
+        """Another one whenever stored messages change in another way than by appending."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many messages are stored: also the position of the newest."""
+        ...
+
+    async def read(self, first: int, last: int) -> list[Entry]:
+        """The entries at positions `first` to `last`, both included; what is not there is left out."""
+        ...
+
+
 class Session(Protocol):
     """One session, as handed to an engine for the length of a call."""
 
@@ -90,6 +109,15 @@ class Session(Protocol):
     @property
     def timeline(self) -> Timeline:
         """The session's messages; in `assemble` and `preflight`, the host's own list is its newest part."""
+        ...
+
+    @property
+    def history(self) -> History:
+        """The session's stored messages by position."""
+        ...
+
+    def calibrated(self, tokens: int) -> int:
+        """What so many tokens of `host.tokens` count in a budget: entries come with that count."""
         ...
 
     async def state(self, name: str) -> bytes | None:
@@ -236,6 +264,8 @@ class ContextEngine:
     info: ClassVar[EngineInfo]
     settings_model: ClassVar[type[BaseModel] | str | None] = None
     """The pydantic model of `plugins.entries.<id>.config`, or `module:Class` to import it when needed."""
+    tools: ClassVar[Mapping[str, str]] = {}
+    """Tools for the model, by name, each as `module:Class` of an `AgentTool`."""
 
     def __init__(self, host: EngineHost) -> None:
         self.host = host
@@ -263,12 +293,18 @@ class ContextEngine:
         """Optional: predict whether the next answer fits."""
         raise NotImplementedError
 
+    def display(self, raw: bytes, role: Role, dialect: Dialect) -> bytes | None:  # noqa: ARG002
+        """Optional: a message as users should see it, `None` where that is the message itself; costs little."""
+        return None
+
     async def dispose(self) -> None:
         """Optional: flush and release; the instance is not used again."""
 
 
 class StoringEngine(ContextEngine):
     """An engine whose messages the sidecar stores: durable, deduplicated, searchable."""
+
+    tools: ClassVar[Mapping[str, str]] = {"context_search": "sidecar.tools.context_search:ContextSearch"}
 
     async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:
         """Store the message; engines that override this call it to store."""

@@ -16,6 +16,7 @@ GROUP = "context_sidecar.engines"
 BUILT_IN = {
     "legacy": "sidecar.engines.legacy:LegacyEngine",
     "full": "sidecar.engines.full:FullEngine",
+    "terse": "sidecar.engines.terse:TerseEngine",
     "default": "sidecar.engines.default:DefaultEngine",
 }
 

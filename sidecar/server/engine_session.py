@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import ceil
 from typing import TYPE_CHECKING
 
 from sidecar.store.contract import AddSummary, SummaryNode
 
 if TYPE_CHECKING:
+    from sidecar.engine.entry import Entry
+    from sidecar.server.sessions.gathering import Slot
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sessions.timeline import SessionTimeline
-
-if TYPE_CHECKING:
-    from sidecar.server.sessions.gathering import Slot
 
 Report = Callable[[str, int | None], None]
 
@@ -20,6 +20,29 @@ Report = Callable[[str, int | None], None]
 def silent(message: str, percentage: int | None) -> None:
     """Progress that nobody asked for."""
     del message, percentage
+
+
+class StoredHistory:
+    """The stored messages of a session as its engine may read them."""
+
+    def __init__(self, live: LiveSession) -> None:
+        self._live = live
+
+    @property
+    def version(self) -> str:
+        """Another one whenever stored messages change in another way than by appending."""
+        head = self._live.head
+        return f"{head.uid}.{head.revision}" if head else ""
+
+    @property
+    def count(self) -> int:
+        """How many messages are stored."""
+        return self._live.head.message_count if self._live.head else 0
+
+    async def read(self, first: int, last: int) -> list[Entry]:
+        """The entries at positions `first` to `last`."""
+        live = self._live
+        return [live.stored.entry(message) for message in await live.store.messages(live.ref, first, last)]
 
 
 class EngineSession:
@@ -50,6 +73,15 @@ class EngineSession:
         return EngineSession(
             self.live, self.timeline, self._engine_id, agent_id=self.agent_id, session_key=self.session_key
         )
+
+    @property
+    def history(self) -> StoredHistory:
+        """The session's stored messages by position."""
+        return StoredHistory(self.live)
+
+    def calibrated(self, tokens: int) -> int:
+        """What so many tokens of our own count in a budget."""
+        return ceil(tokens * self.live.factor)
 
     @property
     def session_id(self) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Coroutine
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Raw
 
@@ -21,13 +23,18 @@ from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import PENDING, Order, Pending, Router
 from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY, Seat
-from sidecar.server.failures import to_rpc_error
+from sidecar.server.failures import EngineFailed, to_rpc_error
 from sidecar.server.handlers.lane import session_lane
 from sidecar.server.intake import synthetic, timestamp
 from sidecar.server.sessions.gathering import ingest_together
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
 from sidecar.store.contract import Append, AppendResult, NewMessage
+
+if TYPE_CHECKING:
+    from sidecar.messages.contract import Role
+
+_log = logging.getLogger(__name__)
 
 
 def register(router: Router, sidecar: Sidecar) -> None:
@@ -79,20 +86,21 @@ class IngestHandlers:
         )
         if isinstance(new, Mark):
             return _result(synthetic(new, params.message_id))
+        display = self._display(seat, raw, new.role)
         write = self._sidecar.intake.append(params.session_id, [new], params.agent_id, params.session_key)
         call.on_cancel = partial(self._sidecar.store.withdraw, write)
-        self._sidecar.store.submit(write, partial(self._stored, call, raw))
+        self._sidecar.store.submit(write, partial(self._stored, call, raw, display))
         return PENDING
 
-    def _stored(self, call: Call, raw: bytes, write: Append) -> None:
+    def _stored(self, call: Call, raw: bytes, display: bytes | None, write: Append) -> None:
         if write.error is not None:
             call.fail(to_rpc_error(write.error, write.ref.session_id))
             return
         item = write.result.items[0]
-        if item.stored:
+        if item.stored and display is None:
             call.reply(IngestContextResult(ingested=True, message_id=item.message_id, turn_id=item.turn_id))
         else:
-            call.reply(_result(self._sidecar.intake.outcome(item, raw)))
+            call.reply(_result(self._sidecar.intake.outcome(item, raw), display))
 
     async def _ingest_by_engine(self, params: IngestContextParams, stamp: int | None) -> IngestContextResult:
         message = IncomingMessage(
@@ -102,12 +110,24 @@ class IngestHandlers:
             timestamp_ms=stamp,
             heartbeat=bool(params.is_heartbeat),
         )
-        self._sidecar.intake.read(message.raw, path="/message")
+        new = self._sidecar.intake.read(message.raw, path="/message")
         seat = await self._sidecar.seat(params.session_id, params.agent_id)
         session = await self._session(seat, params)
-        return _result(
-            await self._sidecar.run_engine(seat, "context/ingest", seat.engine.ingest(session, message))
-        )
+        display = None if isinstance(new, Mark) else self._display(seat, message.raw, new.role)
+        work = seat.engine.ingest(session, message)
+        return _result(await self._sidecar.run_engine(seat, "context/ingest", work), display)
+
+    def _display(self, seat: Seat, raw: bytes, role: str) -> bytes | None:
+        """What users should see of a message, where its engine changes that.
+
+        Raises:
+            EngineFailed: the engine raised.
+        """
+        try:
+            return seat.engine.display(raw, cast("Role", role), self._sidecar.dialect)
+        except Exception as error:
+            _log.exception("engine %s failed in display", seat.id)
+            raise EngineFailed(seat.id, "context/ingest", type(error).__name__) from error
 
     def ingest_batch(
         self, params: IngestBatchContextParams, call: Call
@@ -209,11 +229,12 @@ def _batch_result(write: Append, known: list[str | None]) -> IngestBatchContextR
     )
 
 
-def _result(outcome: IngestOutcome) -> IngestContextResult:
+def _result(outcome: IngestOutcome, display: bytes | None = None) -> IngestContextResult:
+    display = outcome.display_message or display
     return IngestContextResult(
         ingested=outcome.ingested,
         message_id=outcome.message_id,
         turn_id=outcome.turn_id,
-        display_message=Raw(outcome.display_message) if outcome.display_message else ABSENT,
+        display_message=Raw(display) if display else ABSENT,
         reason=outcome.reason,
     )

@@ -1,0 +1,185 @@
+"""Keeps the log lines of stored messages, so that each message is read for them once.
+
+In memory, the lines of a session reach from some position to the newest turn that has left the window. Part
+of them is also kept in the engine's session state, with bookmarks at which the history can be compared: after
+a restart, a rewind or a fork, the lines up to the last bookmark that still holds are taken over, and only
+what comes behind it is read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Callable
+
+from msgspec import MsgspecError, Struct, json
+
+from sidecar.engine.contract import Session
+from sidecar.engine.entry import Entry
+from sidecar.engine.signature import digest
+from sidecar.engines.terse.scribe import LogLine, Scribe
+
+STATE = "log"
+FARTHEST = 20_000
+"""Messages that are read at most for one answer; where more are new, what lies before them stays out."""
+PIECE = 500
+"""Messages that are read before other sessions get their turn."""
+BOOKMARK_EVERY = 1000
+"""Messages between two bookmarks, at least; bookmarks stand between turns."""
+KEPT_SESSIONS = 128
+
+
+class Bookmark(Struct, frozen=True, array_like=True):
+    """A place in the history that can be recognised."""
+
+    position: int
+    message_id: str
+    body: str
+    """Stands for the bytes of the message."""
+
+
+class Kept(Struct, frozen=True, array_like=True):
+    """What the session state holds: all lines up to the newest bookmark."""
+
+    untagged: bool
+    first: int
+    bookmarks: list[Bookmark]
+    lines: list[LogLine]
+
+
+class Book:
+    """The lines of one session."""
+
+    def __init__(self, version: str, first: int, scribe: Scribe) -> None:
+        self.version = version
+        self.first = first
+        """Position of the first message that was read."""
+        self.last = first - 1
+        self.lines: list[LogLine] = []
+        self.bookmarks: list[Bookmark] = []
+        self.scribe = scribe
+        self.kept_to = 0
+        """Position of the newest bookmark that the session state has."""
+
+    def take_in(self, entries: list[Entry], before: Entry | None) -> None:
+        """Go on with these messages, which follow `before`."""
+        for entry in entries:
+            self.lines += self.scribe.add(entry)
+            if before is not None and before.position and entry.turn != before.turn:
+                marked = self.bookmarks[-1].position if self.bookmarks else self.first
+                if before.position - marked >= BOOKMARK_EVERY:
+                    self.bookmarks.append(bookmark(before))
+            before = entry
+        if entries:
+            self.last = entries[-1].position or self.last
+
+    def forget(self, floor: int) -> None:
+        """Let go of what stands before a position, if that is much."""
+        gone = bisect_left(self.lines, floor, key=_position)
+        if gone > len(self.lines) // 2:
+            del self.lines[:gone]
+            self.bookmarks = [mark for mark in self.bookmarks if mark.position >= floor]
+            self.first = max(self.first, floor)
+
+    def upto(self, last: int, floor: int) -> list[LogLine]:
+        """The lines of messages at positions `floor` to `last`."""
+        begin = bisect_left(self.lines, floor, key=_position)
+        return self.lines[begin : bisect_right(self.lines, last, key=_position)]
+
+    def to_keep(self, floor: int) -> bytes:
+        """The part that is worth keeping, encoded."""
+        last = self.bookmarks[-1].position
+        bookmarks = [mark for mark in self.bookmarks if mark.position >= floor]
+        untagged = self.scribe.untagged
+        return json.encode(Kept(untagged, max(self.first, floor), bookmarks, self.upto(last, floor)))
+
+
+class Books:
+    """The lines of the sessions that were asked for last."""
+
+    def __init__(self, count: Callable[[str], int]) -> None:
+        self._count = count
+        self._books: OrderedDict[str, Book] = OrderedDict()
+
+    async def lines(
+        self, session: Session, last: int, floor: int, *, next_turn: int, untagged: bool
+    ) -> list[LogLine]:
+        """The lines of the stored messages at positions `floor` to `last`.
+
+        `next_turn` is the turn that follows; a turn before it is over.
+        """
+        book = await self._book(session, last, floor, untagged)
+        lines = book.upto(last, floor)
+        if book.last == last and book.scribe.turn < next_turn:
+            lines += book.scribe.end_of_turn()
+        return lines
+
+    async def _book(self, session: Session, last: int, floor: int, untagged: bool) -> Book:
+        history = session.history
+        book = self._books.get(session.session_id)
+        if book is None or book.version != history.version or book.scribe.untagged != untagged:
+            book = await self._taken_over(session, untagged)
+            self._books[session.session_id] = book
+            if len(self._books) > KEPT_SESSIONS:
+                self._books.popitem(last=False)
+        self._books.move_to_end(session.session_id)
+        first = max(last - FARTHEST + 1, floor)
+        if first > book.last + 1:
+            book = self._fresh(history.version, first, untagged)
+            self._books[session.session_id] = book
+        await self._read_on(session, book, last)
+        if book.bookmarks and book.bookmarks[-1].position > book.kept_to:
+            book.kept_to = book.bookmarks[-1].position
+            await session.save_state(STATE, book.to_keep(floor))
+        book.forget(floor)
+        return book
+
+    async def _read_on(self, session: Session, book: Book, last: int) -> None:
+        """Take in the messages up to `last`; on an error nothing is lost but the work."""
+        before: Entry | None = book.scribe.newest
+        while book.last < last:
+            entries = await session.history.read(book.last + 1, min(book.last + PIECE, last))
+            if not entries:
+                return
+            book.take_in(entries, before)
+            before = entries[-1]
+            if book.last < last:
+                await asyncio.sleep(0)
+
+    async def _taken_over(self, session: Session, untagged: bool) -> Book:
+        """What the session state has, up to the last bookmark that still holds."""
+        version = session.history.version
+        kept = _decoded(await session.state(STATE))
+        if kept is None or kept.untagged != untagged:
+            return self._fresh(version, 1, untagged)
+        for number in range(len(kept.bookmarks), 0, -1):
+            mark = kept.bookmarks[number - 1]
+            there = await session.history.read(mark.position, mark.position)
+            if there and bookmark(there[0]) == mark:
+                book = self._fresh(version, kept.first, untagged)
+                book.last = mark.position
+                book.bookmarks = kept.bookmarks[:number]
+                book.lines = kept.lines[: bisect_right(kept.lines, mark.position, key=_position)]
+                book.kept_to = mark.position if number == len(kept.bookmarks) else 0
+                return book
+        return self._fresh(version, 1, untagged)
+
+    def _fresh(self, version: str, first: int, untagged: bool) -> Book:
+        return Book(version, first, Scribe(self._count, untagged=untagged))
+
+
+def bookmark(entry: Entry) -> Bookmark:
+    """A bookmark at a stored message."""
+    return Bookmark(entry.position or 0, entry.message_id, digest(entry.raw.decode("utf-8", "replace")))
+
+
+def _position(line: LogLine) -> int:
+    return line.position
+
+
+def _decoded(value: bytes | None) -> Kept | None:
+    try:
+        return json.decode(value, type=Kept) if value else None
+    except MsgspecError:
+        return None

@@ -1,0 +1,103 @@
+"""Shows older turns as an activity log, the last ones in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sidecar.engine.contract import (
+    AssembleRequest,
+    Assembly,
+    CompactOutcome,
+    CompactRequest,
+    EngineInfo,
+    Kept,
+    Made,
+    PreflightOutcome,
+    Session,
+    StoringEngine,
+)
+from sidecar.engine.host import EngineHost
+from sidecar.engine.window import FARTHEST
+from sidecar.engines.terse.planning import Plan, Planner
+from sidecar.engines.terse.recent import load, save
+from sidecar.engines.terse.teaching import TEACHING
+from sidecar.messages.terse_tags import may_have_tags, strip_parts
+
+if TYPE_CHECKING:
+    from sidecar.messages.contract import Dialect, Role
+
+COMPACT_TO = 0.5
+"""Share of the budget that a compaction to `threshold` leaves."""
+
+
+class TerseEngine(StoringEngine):
+    """An activity log of older turns, the last turns in full."""
+
+    info = EngineInfo(id="terse", name="Terse", version="1.0")
+    settings_model = "sidecar.engines.terse.settings:TerseSettings"
+
+    def __init__(self, host: EngineHost) -> None:
+        super().__init__(host)
+        self._planner = Planner(host)
+        self._teaching_tokens = 0
+
+    def display(self, raw: bytes, role: Role, dialect: Dialect) -> bytes | None:
+        """An assistant's message without its tags, where it has any."""
+        if role != "assistant" or not may_have_tags(raw):
+            return None
+        shown = dialect.change_texts(raw, strip_parts)
+        return None if shown is raw else shown
+
+    async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
+        """System messages, the log, the reply to it, then the recent turns."""
+        before = await load(session)
+        plan = await self._planner.plan(session, request.budget - self._teaching(session), before)
+        if plan.state != before:
+            await save(session, plan.state)
+        return Assembly(items=_items(plan), system_prompt_addition=TEACHING)
+
+    async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
+        """Moves the window; what leaves it stays stored."""
+        state = await load(session)
+        now = await self._planner.plan(session, request.budget * FARTHEST, state)
+        target = _target(request, now.tokens)
+        reason = f"{now.tokens} tokens are within the target of {target}"
+        if now.tokens > target:
+            smaller = await self._planner.plan(session, target, state)
+            if smaller.tokens < now.tokens:
+                await save(session, smaller.state)
+                return CompactOutcome(
+                    compacted=True,
+                    first_kept_message_id=smaller.window.cut,
+                    tokens_before=now.tokens,
+                    tokens_after=smaller.tokens,
+                )
+            reason = "only what the model needs next is left"
+        return CompactOutcome(compacted=False, reason=reason, tokens_before=now.tokens)
+
+    async def preflight(self, session: Session, request: AssembleRequest) -> PreflightOutcome:
+        """Whether log and turns fit as they are; a compaction makes them fit."""
+        plan = await self._planner.plan(session, request.budget * FARTHEST, await load(session))
+        tokens = plan.tokens + self._teaching(session)
+        fits = tokens <= request.budget
+        return PreflightOutcome(fits=fits, estimated_tokens=tokens, action="none" if fits else "compact")
+
+    def _teaching(self, session: Session) -> int:
+        """What the addition to the system prompt takes."""
+        if not self._teaching_tokens:
+            self._teaching_tokens = self.host.tokens.count(TEACHING)
+        return session.calibrated(self._teaching_tokens)
+
+
+def _target(request: CompactRequest, current: int) -> int:
+    """Tokens that a compaction should leave; with `force`, always less than there are now."""
+    target = int(request.budget * (COMPACT_TO if request.target == "threshold" else 1.0))
+    return min(target, current // 2) if request.force else target
+
+
+def _items(plan: Plan) -> list[Kept | Made]:
+    items: list[Kept | Made] = [Kept(entry, "system") for entry in plan.window.system]
+    items += plan.log.messages()
+    return items + [
+        Kept(entry, "system" if entry.role == "system" else "recent") for entry in plan.window.entries
+    ]

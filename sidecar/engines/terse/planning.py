@@ -1,0 +1,157 @@
+"""Decides which turns are sent in full and which lines stand for the rest, within a budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import structs
+
+from sidecar.engine.contract import Session
+from sidecar.engine.entry import Entry
+from sidecar.engine.host import EngineHost
+from sidecar.engine.window import SLACK, Window, cut_window, open_window
+from sidecar.engines.terse.activity_log import ActivityLog
+from sidecar.engines.terse.book import Books
+from sidecar.engines.terse.recent import Newest, WindowState, kept_start, newest_turns
+from sidecar.engines.terse.scribe import LogLine, Scribe
+
+if TYPE_CHECKING:
+    from sidecar.engines.terse.settings import TerseSettings
+
+LOG_SHARE = 8
+"""Where turns have to go for want of room, one part in so many of the budget stays with the log."""
+LOOK_BACK = 64
+"""Messages in front of the window that are looked at first for such as are not stored."""
+
+
+class Plan(NamedTuple):
+    """What an answer is made of."""
+
+    window: Window
+    log: ActivityLog
+    tokens: int
+    state: WindowState
+
+
+class Planner:
+    """Makes plans for sessions; what it reads of their history is kept in its books."""
+
+    def __init__(self, host: EngineHost) -> None:
+        self._host = host
+        self._books = Books(host.tokens.count)
+
+    @property
+    def settings(self) -> TerseSettings:
+        """The settings of the engine."""
+        from sidecar.engines.terse.settings import TerseSettings
+
+        return self._host.settings(TerseSettings)
+
+    @property
+    def _recent(self) -> tuple[int, int]:
+        return self.settings.recentTurns, self.settings.recentTurnsSlack
+
+    async def plan(self, session: Session, room: int, state: WindowState) -> Plan:
+        """The answer in at most `room` tokens, as far as what the model needs next allows that.
+
+        The window stays where it was while that fits and holds K turns to K and the slack; else it holds
+        exactly K. Where those alone exceed `room`, fewer turns; then the oldest lines go.
+        """
+        turns, slack = self._recent
+        room = max(room, 0)
+        newest = await newest_turns(session.timeline, turns + slack, room)
+        exact = newest.last(turns)
+        plan: Plan | None = None
+        for start in dict.fromkeys((kept_start(newest, state, self._recent), exact)):
+            if start is not None:
+                plan = await self._from(session, newest, start, state)
+                if plan.tokens <= room:
+                    return plan
+        if plan is not None and plan.window.tokens <= room:
+            return _with_fewer_lines(session, plan, room)
+        return await self._with_fewer_turns(session, newest, exact or 0, room, state)
+
+    async def _from(self, session: Session, newest: Newest, start: int, state: WindowState) -> Plan:
+        """The answer with everything from an index on in full."""
+        entries = newest.entries
+        is_cut = start < len(entries) and (start > 0 or not newest.whole)
+        cut = entries[start].message_id if is_cut else None
+        window = await open_window(session.timeline, entries, start, cut)
+        return await self._with_log(session, newest, window, state)
+
+    async def _with_fewer_turns(
+        self, session: Session, newest: Newest, start: int, room: int, state: WindowState
+    ) -> Plan:
+        """The answer with as many turns as leave some room for the log."""
+        entries = newest.entries[start:]
+        reserve = 0
+        if entries:
+            least = await self._from(session, newest, len(newest.entries) - 1, state)
+            reserve = min(session.calibrated(least.log.tokens), room // LOG_SHARE)
+        lasting = int(room * SLACK) - reserve
+        target = lasting if self.settings.recentTurnsSlack else room - reserve
+        window = await cut_window(session.timeline, entries, room - reserve, target)
+        at = newest.index_of(window.cut) if window.cut else None
+        if at is not None and at not in newest.starts:
+            window = await cut_window(session.timeline, entries, room - reserve, lasting)
+        plan = await self._with_log(session, newest, window, state)
+        return plan if plan.tokens <= room else _with_fewer_lines(session, plan, room)
+
+    async def _with_log(self, session: Session, newest: Newest, window: Window, state: WindowState) -> Plan:
+        log = await self._log(session, window, state.floor)
+        tokens = window.tokens + session.calibrated(log.tokens)
+        return Plan(window, log, tokens, self._state(newest, window.cut, state))
+
+    def _state(self, newest: Newest, cut: str | None, before: WindowState) -> WindowState:
+        """What is kept of a window that begins at `cut`."""
+        turns, slack = self._recent
+        at = newest.index_of(cut) if cut else None
+        if cut is None or at is None or (at == newest.last(turns) and not slack):
+            return WindowState(floor=before.floor)
+        if before.start == cut and before.recent == self._recent:
+            return before
+        return WindowState(start=cut, turns=newest.turns_from(at), recent=self._recent, floor=before.floor)
+
+    async def _log(self, session: Session, window: Window, floor: int) -> ActivityLog:
+        """The log of what stands in front of the window."""
+        if window.cut is None:
+            return ActivityLog((), 0)
+        first = next(entry for entry in window.entries if entry.message_id == window.cut)
+        unstored: list[Entry] = []
+        last = (first.position or 0) - 1
+        if first.position is None:
+            last, unstored = await _only_in_the_list(session, first)
+        untagged = self.settings.logUntagged
+        lines = await self._books.lines(session, last, floor, next_turn=first.turn, untagged=untagged)
+        return ActivityLog([*lines, *self._lines_of(unstored)], last)
+
+    def _lines_of(self, entries: list[Entry]) -> list[LogLine]:
+        scribe = Scribe(self._host.tokens.count, untagged=self.settings.logUntagged)
+        lines = [line for entry in entries for line in scribe.add(entry)]
+        return lines + scribe.end_of_turn()
+
+
+async def _only_in_the_list(session: Session, first: Entry) -> tuple[int, list[Entry]]:
+    """What only the host's list holds in front of a message, and the position of the last stored one before.
+
+    What the list does not hold behind that one was taken back by the host.
+    """
+    look = LOOK_BACK
+    while True:
+        before = await session.timeline.before(first.message_id, look)
+        begin = next((i for i in range(len(before), 0, -1) if before[i - 1].position), 0)
+        if begin or len(before) < look:
+            return before[begin - 1].position or 0 if begin else 0, before[begin:]
+        look *= 8
+
+
+def _with_fewer_lines(session: Session, plan: Plan, room: int) -> Plan:
+    """The same turns with fewer lines: with fewer than it takes, so that the log can grow again."""
+    left = room - plan.window.tokens
+    wanted = max(int(room * SLACK) - plan.window.tokens, min(room // LOG_SHARE, left), 0)
+    plain, counted = plan.log.tokens, session.calibrated(plan.log.tokens)
+    log = plan.log.newest(wanted * plain // max(counted, 1))
+    if not log.lines:
+        log = plan.log.newest(left * plain // max(counted, 1))
+    state = structs.replace(plan.state, floor=log.floor)
+    return Plan(plan.window, log, plan.window.tokens + session.calibrated(log.tokens), state)

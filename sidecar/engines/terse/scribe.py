@@ -1,0 +1,98 @@
+"""Writes the lines of the activity log while a session's messages pass by, oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+
+from sidecar.engine.entry import Entry
+from sidecar.engines.terse.untagged import UntaggedTurn
+from sidecar.messages.terse_tags import may_have_tags, one_line, summaries
+
+LONGEST_LINE = 2000
+"""Characters of what one tag may say; the rest is cut off."""
+LONGEST_TURN_ID = 64
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_MOMENT = 253_402_300_799_999
+"""The end of the year 9999."""
+
+
+class LogLine(Struct, frozen=True, array_like=True):
+    """One line of the log."""
+
+    since: int
+    """Position of the first message of its turn."""
+    position: int
+    """Position of the message with the tag; 0 while that is not stored."""
+    turn_id: str
+    timestamp_ms: int
+    summary: str
+    tokens: int
+    """What the line takes with its line break, before calibration."""
+
+    @property
+    def text(self) -> str:
+        """The line as the model sees it."""
+        return head(self.turn_id, self.timestamp_ms) + self.summary
+
+
+class Scribe:
+    """Takes messages in order and gives the lines that they bring."""
+
+    def __init__(self, count: Callable[[str], int], *, untagged: bool) -> None:
+        self._count = count
+        self.untagged = untagged
+        """Whether a turn without a tag gets a line as well."""
+        self.newest: Entry | None = None
+        """The message that came last."""
+        self._since = 0
+        self._tagged = False
+        self._turn = UntaggedTurn()
+
+    @property
+    def turn(self) -> int:
+        """The number of the newest turn, 0 before the first message."""
+        return self.newest.turn if self.newest else 0
+
+    def add(self, entry: Entry) -> list[LogLine]:
+        """The lines that a message brings; the one of the turn before it, if it ends that."""
+        lines: list[LogLine] = []
+        if entry.turn != self.turn:
+            lines = self.end_of_turn()
+            self._since, self._tagged, self._turn = entry.position or 0, False, UntaggedTurn()
+        self.newest = entry
+        if entry.role == "assistant" and not entry.heartbeat:
+            lines += self._of_assistant(entry)
+        return lines
+
+    def end_of_turn(self) -> list[LogLine]:
+        """The line of the newest turn, if it is over now, brought no tag, and is to have one all the same."""
+        if not self.untagged or self._tagged or self.newest is None:
+            return []
+        said = self._turn.line()
+        return [self._line(self.newest, said)] if said else []
+
+    def _of_assistant(self, entry: Entry) -> list[LogLine]:
+        found = summaries(entry.reading.text) if may_have_tags(entry.raw) else []
+        if found:
+            self._tagged = True
+        elif self.untagged and not self._tagged:
+            self._turn.add(entry)
+        return [self._line(entry, summary) for summary in found]
+
+    def _line(self, entry: Entry, summary: str) -> LogLine:
+        if len(summary) > LONGEST_LINE:
+            summary = summary[: LONGEST_LINE - 1] + "…"
+        turn_id = one_line(entry.turn_id)[:LONGEST_TURN_ID]
+        tokens = self._count(head(turn_id, entry.timestamp_ms) + summary) + 1
+        return LogLine(self._since, entry.position or 0, turn_id, entry.timestamp_ms, summary, tokens)
+
+
+def head(turn_id: str, timestamp_ms: int) -> str:
+    """What a line begins with: turn and UTC minute."""
+    moment = _EPOCH + timedelta(milliseconds=min(max(timestamp_ms, 0), _LAST_MOMENT))
+    stamp = moment.isoformat(timespec="minutes")[:16]
+    return f"[{turn_id} {stamp}] assistant: "
