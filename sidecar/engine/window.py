@@ -55,6 +55,8 @@ async def keep_window(timeline: Timeline, budget: int, cut: str | None, reserve:
         kept = await open_window(timeline, newest, start or 0, cut if start is not None else None)
         if kept.tokens <= room:
             return kept
+    if start is None and newest and newest[0].turn == newest[-1].turn:
+        newest = (await timeline.tail(2 * room)).entries  # the last call may be just out of sight
     target = max(int(budget * SLACK) - reserve, 0)
     smaller = await cut_window(timeline, newest[start or 0 :], room, target)
     return smaller._replace(moved=smaller.cut != cut)
