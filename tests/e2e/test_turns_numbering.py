@@ -117,3 +117,9 @@ def test_a_gap_that_is_filled_joins_the_turn_in_front(host: Host, session: str) 
         )
     host.call("context/bootstrap", sessionId=session, messages=turns(talk, 0, 1, 2))
     assert turn_ids(host, session) == ["t1"] * 8 + ["t2"] * 4
+
+
+def test_an_empty_transcript_begins_a_session(host: Host, session: str) -> None:
+    assert not host.call("context/bootstrap", sessionId=session, messages=[])["bootstrapped"]
+    facts = host.call("session/get", sessionId=session)
+    assert (facts["messageCount"], facts["turnCount"]) == (0, 0)

@@ -177,6 +177,9 @@ class IngestHandlers:
         if stores_directly(seat):
             await self._sidecar.store.write(write)
             return _batch_result(write, known)
+        if seat.id == LEGACY:
+            ids = params.message_ids or [None] * len(known)
+            return IngestBatchContextResult(ingested_count=0, message_ids=[id or "" for id in ids])
         handle = await self._session(seat, params)
         messages = write.messages
 

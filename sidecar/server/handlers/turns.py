@@ -88,6 +88,8 @@ class TurnHandlers:
         for start in range(0, len(new), step):
             await self._keep(seat, live, params, call, new[start : start + step])
         if not new:
+            if live.head is None:
+                await self._keep(seat, live, params, call, [])
             return _nothing("nothing new in the transcript")
         return BootstrapContextResult(bootstrapped=True, imported_messages=len(new))
 
