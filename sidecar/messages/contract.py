@@ -99,7 +99,10 @@ class Reading(Struct, frozen=True, kw_only=True):
 
 
 class Glance(NamedTuple):
-    """The little that the acknowledgement path needs; cheaper than a `Reading`."""
+    """The little that the acknowledgement path needs; cheaper than a `Reading`.
+
+    Text of our own is not looked for: a caller that can meet it searches for `fence.OPENING_BYTES` first.
+    """
 
     role: Role
     opens_turn: bool

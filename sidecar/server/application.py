@@ -118,6 +118,7 @@ class SidecarApplication:
                 hint='use store.kind "sqlite" or "memory"',
             )
         store = open_store(kind, settings.store.path or settings.state_dir / "context.db")
+        store.gather = self._peer.cork
         try:
             await store.open()
         except StoreError as error:

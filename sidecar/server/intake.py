@@ -44,9 +44,9 @@ class Intake:
             InvalidParams: it is no message; `path` is its place in the params.
         """
         try:
-            glance = self._glance(raw)
             if OPENING_BYTES in raw and (mark := self._mark(raw)):
                 return mark
+            glance = self._glance(raw)
         except MessageError as error:
             name = path[1:].replace("/", "[", 1) + "]" if path.count("/") > 1 else path[1:]
             raise InvalidParams(f"{name}: {error.reason}", path=path + error.pointer) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -399,6 +400,8 @@ class SessionStore(Protocol):
     """
 
     kind: str
+    gather: Callable[[], AbstractContextManager[object]]
+    """Entered around the `done` calls of one batch, so that what they send can go out in one piece."""
 
     async def open(self) -> None:
         """Open or create the store.

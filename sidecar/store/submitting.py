@@ -2,13 +2,18 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from sidecar.store.contract import StoreUnavailable, Write, WriteWithdrawn
 
 
 class Submitting:
-    """What every kind of store shares of `SessionStore.write`."""
+    """What every kind of store shares of `SessionStore`."""
+
+    def __init__(self) -> None:
+        self.gather: Callable[[], AbstractContextManager[object]] = nullcontext
+        """See `SessionStore`."""
 
     def submit(self, write: Write, done: Callable[[Any], None]) -> None:
         """See `SessionStore`."""
@@ -17,6 +22,11 @@ class Submitting:
     def withdraw(self, write: Write) -> bool:
         """See `SessionStore`."""
         raise NotImplementedError
+
+    def tell(self, writes: list[Write]) -> None:
+        """Tell the submitters of a batch that it is done."""
+        with self.gather():
+            run_done(writes)
 
     async def write(self, write: Write) -> Any:
         """See `SessionStore`.

@@ -107,11 +107,11 @@ def test_a_written_result_answers_its_call(spoken: Dialect) -> None:
     assert not reading.opens_turn
 
 
-def test_fenced_text_marks_the_message_and_opens_no_turn(spoken: Dialect) -> None:
+def test_a_reading_of_fenced_text_is_marked_and_opens_no_turn(spoken: Dialect) -> None:
     mark = Mark("summary", "n1")
     raw = spoken.write_text("user", wrap(mark, "earlier"), 1_700_000_000_000)
     assert spoken.read(raw).mark == mark
-    assert not spoken.glance(raw).opens_turn
+    assert not spoken.read(raw).opens_turn
 
 
 def test_fenced_text_beside_a_users_own_does_not_mark_the_message(spoken: Dialect) -> None:

@@ -102,7 +102,7 @@ class AnthropicDialect:
         if wire_role == "user":
             if _RESULT_BYTES in raw and _holds_only_results(raw):
                 return _RESULTS
-            if _RESULT_BYTES in raw or OPENING_BYTES in raw:
+            if _RESULT_BYTES in raw:
                 reading = self.read(raw)
                 return Glance(reading.role, reading.opens_turn, None, None)
         return _GLANCES.get(wire_role, _OTHER)

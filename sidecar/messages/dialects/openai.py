@@ -111,8 +111,6 @@ class OpenAIDialect:
         wire_role = head.role or head.type
         if wire_role is None:
             raise MessageError("a message must have a `role`")
-        if wire_role == "user" and OPENING_BYTES in raw:
-            return Glance("user", self.read(raw).opens_turn, None, None)
         return _GLANCES.get(wire_role, _OTHER)
 
     def read(self, raw: bytes) -> Reading:

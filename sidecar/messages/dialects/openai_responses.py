@@ -99,10 +99,7 @@ class OpenAIResponsesDialect:
         """As `Dialect.glance`."""
         head = _decode_head(raw)
         role = _role(head.role, head.type)
-        opens_turn = role == "user"
-        if opens_turn and OPENING_BYTES in raw:
-            opens_turn = self.read(raw).opens_turn
-        return Glance(role, opens_turn, head.id or None, None)
+        return Glance(role, role == "user", head.id or None, None)
 
     def read(self, raw: bytes) -> Reading:
         """As `Dialect.read`."""

@@ -88,11 +88,8 @@ class OpenClawDialect:
         if wire_role is None:
             raise MessageError("a message must have a `role`")
         role = _ROLES.get(wire_role, "other")
-        opens_turn = role == "user"
-        if opens_turn and OPENING_BYTES in raw:
-            opens_turn = self.read(raw).opens_turn
         inner_id = head.idempotencyKey or head.responseId or None
-        return Glance(role, opens_turn, inner_id, milliseconds(head.timestamp))
+        return Glance(role, role == "user", inner_id, milliseconds(head.timestamp))
 
     def read(self, raw: bytes) -> Reading:
         """As `Dialect.read`."""

@@ -11,7 +11,7 @@ from sidecar.store.applying import apply
 from sidecar.store.contract import StoreUnavailable, Write
 from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.reads_on_loop import ReadsOnLoop
-from sidecar.store.submitting import Submitting, mark_withdrawn, refuse, run_done
+from sidecar.store.submitting import Submitting, mark_withdrawn, refuse
 
 
 class MemoryStore(Submitting, ReadsOnLoop):
@@ -20,6 +20,7 @@ class MemoryStore(Submitting, ReadsOnLoop):
     kind = "memory"
 
     def __init__(self) -> None:
+        super().__init__()
         self._tables: MemoryTables | None = None
         self._queue: deque[Write] = deque()
 
@@ -64,7 +65,7 @@ class MemoryStore(Submitting, ReadsOnLoop):
                 apply(tables, write)
             except Exception as error:
                 write.error = StoreUnavailable(f"the store failed: {type(error).__name__}")
-        run_done(batch)
+        self.tell(batch)
 
     def _view(self) -> nullcontext[MemoryTables]:
         if self._tables is None:

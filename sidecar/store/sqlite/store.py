@@ -16,7 +16,7 @@ from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import damaged, unavailable
 from sidecar.store.sqlite.lookups import SQLiteLookups
 from sidecar.store.sqlite.writer import Writer
-from sidecar.store.submitting import Submitting, refuse, run_done
+from sidecar.store.submitting import Submitting, refuse
 
 _BUSY_MS = 2_000
 _CACHE_KIB = 8 * 1024
@@ -30,6 +30,7 @@ class SQLiteStore(Submitting, ReadsOnLoop):
     kind = "sqlite"
 
     def __init__(self, path: Path, *, vfs: str | None = None) -> None:
+        super().__init__()
         self._path = path
         self._vfs = vfs
         self._writer: Writer | None = None
@@ -53,7 +54,7 @@ class SQLiteStore(Submitting, ReadsOnLoop):
             self._path,
             self._vfs,
             opened=lambda error: self._call(_settle, opened, error),
-            completed=lambda writes: self._call(run_done, writes),
+            completed=lambda writes: self._call(self.tell, writes),
             closed=lambda: self._call(closed.set),
         )
         writer.start()
