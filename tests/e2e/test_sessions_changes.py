@@ -35,6 +35,7 @@ def test_an_engine_is_switched_for_an_agent(start_host: StartHost, session: str)
         id = f"{session}-{agent}"
         host.call("context/ingest", sessionId=id, agentId=agent, message=TALK.user("hi"))
         assert host.call("session/get", sessionId=id, agentId=agent)["engine"] == engine
+    assert host.call("session/configure", sessionId=f"{session}-a")["engine"] == "full"
     host.call("session/configure", sessionId=f"{session}-a", agentId="a", engine="default")
     assert host.call("session/get", sessionId=f"{session}-a")["engine"] == "default"
 

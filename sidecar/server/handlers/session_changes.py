@@ -62,11 +62,9 @@ class SessionChangeHandlers:
         scope_id = params.session_id if params.session_id is not None else params.agent_id
         if scope_id is None:
             raise InvalidParams("one of sessionId and agentId is needed", path="/sessionId")
-        if params.session_id is not None:
-            check_owner(await sidecar.store.session(sidecar.ref(params.session_id)), params.agent_id)
         config = _object(params.config)
         before = await sidecar.configured(scope, scope_id)
-        default = sidecar.slot.default_id
+        default = await self._inherited(params)
         engine = params.engine or before.engine or default
         if config is None and before.config and engine != (before.engine or default):
             config = self._fitting(engine, before.config)
@@ -79,9 +77,7 @@ class SessionChangeHandlers:
             if params.session_id is not None:
                 self._changed(params.session_id, "configured")
         now = await sidecar.configured(scope, scope_id)
-        return ConfigureSessionResult(
-            engine=now.engine or sidecar.slot.default_id, config=Raw(now.config or b"{}")
-        )
+        return ConfigureSessionResult(engine=now.engine or default, config=Raw(now.config or b"{}"))
 
     async def truncate(self, params: TruncateSessionParams, call: Call) -> TruncateSessionResult:
         """Rewind a session to a message."""
@@ -122,6 +118,22 @@ class SessionChangeHandlers:
         if deleted:
             self._changed(params.session_id, "deleted")
         return DeleteSessionResult(deleted=deleted)
+
+    async def _inherited(self, params: ConfigureSessionParams) -> str:
+        """The engine of a session, or agent, for which none is configured.
+
+        Raises:
+            SessionMissing: the session is another agent's.
+        """
+        sidecar = self._sidecar
+        if params.session_id is not None:
+            head = await sidecar.store.session(sidecar.ref(params.session_id))
+            check_owner(head, params.agent_id)
+            agent_id = head.agent_id if head and head.agent_id else params.agent_id
+            agents = await sidecar.configured("agent", agent_id) if agent_id else None
+            if agents and agents.engine:
+                return agents.engine
+        return sidecar.slot.default_id
 
     def _fitting(self, engine: str, config: bytes) -> bytes | None:
         """What replaces settings that were made for another engine: nothing where they are right for this."""

@@ -18,12 +18,18 @@ MOST_KEPT = 4 * KEPT
 """The same where the lists of the host hold messages that are not stored yet."""
 
 
+HEAVY_BYTES = 1 << 20
+"""A host's list of this size, and more, is kept of the sessions that were used last only."""
+HEAVY_KEPT = 32
+
+
 class SessionRegistry:
     """Opens sessions, and keeps what is cached of them."""
 
     def __init__(self, sidecar: Sidecar) -> None:
         self._sidecar = sidecar
         self._recent: OrderedDict[str, LiveSession] = OrderedDict()
+        self._heavy: OrderedDict[str, None] = OrderedDict()
         self._live: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
         """Also those that were let go while somebody still works on them: there is never a second one."""
 
@@ -43,6 +49,7 @@ class SessionRegistry:
         self._recent.move_to_end(session_id)
         if len(self._recent) > KEPT:
             self._let_one_go()
+        self._weigh(session_id, live)
         head = await live.refresh()
         if head:
             check_owner(head, agent_id)
@@ -68,6 +75,18 @@ class SessionRegistry:
             live.shown.clear()
             live.transcript = None
             live.closed = 0
+
+    def _weigh(self, session_id: str, live: LiveSession) -> None:
+        """Of sessions with long lists, forget what can be read anew, but for those that were used last."""
+        if live.transcript is None or live.transcript.size < HEAVY_BYTES:
+            return
+        self._heavy[session_id] = None
+        self._heavy.move_to_end(session_id)
+        if len(self._heavy) > HEAVY_KEPT:
+            oldest = self._live.get(self._heavy.popitem(last=False)[0])
+            if oldest is not None:
+                oldest.transcript = None
+                oldest.stored.forget()
 
     def _let_one_go(self) -> None:
         """The least recently used session goes, one with messages that are not stored yet only if it must."""

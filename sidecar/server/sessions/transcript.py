@@ -99,6 +99,9 @@ class HostTranscript(NamedTuple):
     version: tuple[int, int, int]
     """The history it was aligned with: uid, revision, message count."""
 
+    size: int
+    """Bytes of all messages."""
+
     def raws_before(self, index: int) -> Sequence[bytes]:
         """The raw messages in front of the one at `index` of `aligned`."""
         return self.raws[: bisect_right(self.counts, index)]
@@ -166,7 +169,7 @@ async def follow_transcript(live: LiveSession, raws: Sequence[bytes]) -> HostTra
     for message in rest:
         total += not message.ours
         counts.append(total)
-    transcript = HostTranscript(raws, aligned, counts, version)
+    transcript = HostTranscript(raws, aligned, counts, version, sum(map(len, raws)))
     live.transcript = transcript
     return transcript
 
