@@ -92,18 +92,21 @@ def _turn_starts(entries: Sequence[Entry]) -> list[int]:
 
 
 def _unit_starts(entries: Sequence[Entry], first: int) -> list[int]:
-    """Where the newest turn may be cut: before whole units, not behind its last call."""
+    """Where the newest turn may be cut: not between a call and its results, nor behind the last call.
+
+    Calls side by side, whose results follow all of them, stay together.
+    """
     starts: list[int] = []
-    last_call = first
+    last_call, reached = len(entries), first
     for unit in units([entry.reading for entry in entries[first:]]):
         start = first + unit.indices[0]
-        if not (entries[start].heartbeat or entries[start].reading.results):
+        entry = entries[start]
+        if start >= reached and not (entry.heartbeat or entry.reading.results):
             starts.append(start)
         if any(entries[first + i].reading.calls for i in unit.indices):
-            last_call = start
-    if last_call > first:
-        starts = [start for start in starts if start <= last_call]
-    return starts or [first]
+            last_call = starts[-1] if starts else first
+        reached = max(reached, first + unit.indices[-1] + 1)
+    return [start for start in starts if start <= last_call] or [first]
 
 
 def _first_that_fits(entries: Sequence[Entry], starts: Sequence[int], target: int) -> int:
