@@ -29,7 +29,7 @@ from sidecar.rpc.router import Router
 from sidecar.server.areas import register_areas
 from sidecar.server.configuration.resolve import ConfigurationError, resolve
 from sidecar.server.configuration.settings import Settings
-from sidecar.server.engines import EngineUnavailable
+from sidecar.server.engines import EngineUnavailable, Seat
 from sidecar.server.failures import to_rpc_error, without_paths
 from sidecar.server.sidecar import HostProfile, Sidecar
 from sidecar.store import open_store
@@ -82,7 +82,7 @@ class SidecarApplication:
         self._sidecar = sidecar
         register_areas(self._router, sidecar)
         self._apply_limits(settings)
-        answer = _answer(version, sidecar, seat.describe(), self._router.methods)
+        answer = _answer(version, sidecar, seat, self._router.methods)
         if _object(params.capabilities).get("textDocument") is None:
             return answer
         from sidecar.lsp.attach import attach_editor
@@ -133,16 +133,16 @@ class SidecarApplication:
         limits.request_timeout_ms = settings.limits.host_request_timeout_ms
 
 
-def _answer(version: str, sidecar: Sidecar, engine: Any, methods: list[str]) -> InitializeResult:
+def _answer(version: str, sidecar: Sidecar, seat: Seat, methods: list[str]) -> InitializeResult:
     limits = sidecar.settings.limits
     return InitializeResult(
         capabilities=ServerCapabilities(
             experimental=ExperimentalCapabilities(
                 context_engine=ContextEngineCapabilities(
                     protocol_version=version,
-                    engine=engine,
+                    engine=seat.describe(),
                     methods=methods,
-                    tools=[],
+                    tools=list(seat.engine.tools),
                     message_formats=cast(Any, list(DIALECTS)),
                     limits=Limits(
                         max_message_bytes=limits.max_message_bytes,

@@ -93,7 +93,7 @@ class Writer:
         """The same tool results with a short reference in place of their text."""
         ref = entry.message_id
         how = f" Read it with {self._recall_tool}." if self._recall_tool else ""
-        text = f"Tool result left out: {entry.tokens} tokens, message {ref}.{how}"
+        text = f"Tool result left out: {entry.tokens} tokens, message {ref} of turn {entry.turn_id}.{how}"
         fenced = fence.wrap(Mark("stub", ref), text)
         return entry.stand_in(
             self._dialect.replace_results(entry.raw, {r.call_id: fenced for r in entry.reading.results})

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from sidecar.protocol.tools import CallToolsParams, CallToolsResult, ListToolsParams, ListToolsResult
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from msgspec import Raw
+
+from sidecar.engine.loading import import_target
+from sidecar.messages.dialects import dialect
+from sidecar.protocol.base import ABSENT, ToolDefinition
+from sidecar.protocol.tools import (
+    CallToolsParams,
+    CallToolsResult,
+    ListToolsParams,
+    ListToolsResult,
+    TextContent,
+)
 from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
 from sidecar.server.failures import SessionNotFound
 from sidecar.server.handlers.lane import session_lane
+from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import Sidecar
+from sidecar.tools.contract import ArgumentError, ToolFailed, ToolSession
+
+if TYPE_CHECKING:
+    from sidecar.tools.contract import AgentTool, HistoryReader
 
 
 def register(router: Router, sidecar: Sidecar) -> None:
@@ -19,22 +38,81 @@ def register(router: Router, sidecar: Sidecar) -> None:
 
 
 class ToolHandlers:
-    """Offers agent tools; no built-in engine has one yet."""
+    """Offers the tools of a session's engine; reads the session from the store, in whatever dialect it is."""
 
     def __init__(self, sidecar: Sidecar) -> None:
         self._sidecar = sidecar
+        self._made: dict[str, AgentTool] = {}
 
     async def list(self, params: ListToolsParams, call: Call) -> ListToolsResult:
-        """The tools of the session's engine."""
-        del params, call
-        return ListToolsResult(tools=[])
+        """The tools of the session's engine, of the agent's, or of the connection's."""
+        del call
+        sidecar = self._sidecar
+        if params.session_id is not None:
+            check_owner(await sidecar.store.session(sidecar.ref(params.session_id)), params.agent_id)
+            offered = (await sidecar.seat(params.session_id, params.agent_id)).engine.tools
+        elif params.agent_id is not None:
+            configured = await sidecar.configured("agent", params.agent_id)
+            offered = sidecar.slot.take(configured.engine, configured.config).engine.tools
+        else:
+            offered = sidecar.slot.take().engine.tools
+        tools = [self._tool(target) for target in offered.values()]
+        return ListToolsResult(
+            tools=[
+                ToolDefinition(
+                    name=tool.name, description=tool.description, input_schema=Raw(tool.input_schema)
+                )
+                for tool in tools
+            ]
+        )
 
     async def call(self, params: CallToolsParams, call: Call) -> CallToolsResult:
         """Run a tool."""
         del call
-        live = await self._sidecar.sessions.open(params.session_id, params.agent_id)
-        if live.head is None:
+        sidecar = self._sidecar
+        head = await sidecar.store.session(sidecar.ref(params.session_id))
+        if head is None:
             raise SessionNotFound(params.session_id)
-        raise InvalidParams(
-            f"name: there is no tool {params.name[:200]!r}", path="/name", hint="tools/list names the tools"
+        check_owner(head, params.agent_id)
+        seat = await sidecar.seat(params.session_id, params.agent_id)
+        tool = self._named(seat.engine.tools, params.name)
+        session = ToolSession(head, cast("HistoryReader", sidecar.store), dialect(head.message_format))
+        arguments = bytes(params.arguments)
+        work = tool.call(session, b"{}" if arguments in (b"", b"null") else arguments)
+        try:
+            outcome = await work
+        except ArgumentError as error:
+            path = "/arguments" + (f"/{error.argument}" if error.argument else "")
+            raise InvalidParams(
+                f"arguments.{error}" if error.argument else f"{error}",
+                path=path,
+                hint="tools/list has the schema of the arguments",
+            ) from None
+        except ToolFailed as error:
+            return CallToolsResult(content=[TextContent(text=str(error))], is_error=True)
+        return CallToolsResult(
+            content=[TextContent(text=outcome.text)],
+            structured_content=Raw(outcome.structured) if outcome.structured else ABSENT,
         )
+
+    def _named(self, offered: Mapping[str, str], name: str) -> AgentTool:
+        """The tool of that name.
+
+        Raises:
+            InvalidParams: the engine does not offer it.
+        """
+        target = offered.get(name)
+        if target is None:
+            names = ", ".join(offered) or "no tools"
+            raise InvalidParams(
+                f"name: there is no tool {name[:200]!r}",
+                path="/name",
+                hint=f"tools/list names the tools of the session's engine: {names}",
+            )
+        return self._tool(target)
+
+    def _tool(self, target: str) -> AgentTool:
+        tool = self._made.get(target)
+        if tool is None:
+            tool = self._made[target] = import_target(target)()
+        return tool

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 EPOCH = "epoch"
 CALIBRATION = "calibration"
+RECALL_TOOL = "context_search"
+"""The tool with which the model reads what a stub stands for."""
 
 
 def _passed_over(write: Write) -> None:
@@ -39,7 +41,7 @@ class LiveSession:
         self.calibration = Calibration(counter.name)
         self.head: SessionHead | None = None
         self.stored = StoredEntries(store, ref, dialect, self.cost)
-        self.guard = Guard(dialect, self.cost, self.count)
+        self.guard = Guard(dialect, self.cost, self.count, RECALL_TOOL)
         self.results = Results()
         self.opened_ms = int(time.time() * 1000)
         self.transcript: HostTranscript | None = None

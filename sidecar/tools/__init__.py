@@ -1,0 +1,1 @@
+"""Tools that a host may offer to its model."""

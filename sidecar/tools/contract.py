@@ -1,0 +1,81 @@
+"""What a tool for the model is, what it is handed, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from sidecar.messages.contract import Dialect
+from sidecar.store.contract import SessionHead, SessionRef, StoredMessage
+from sidecar.store.search import SearchQuery, SearchResult
+
+
+class ArgumentError(ValueError):
+    """Raised when arguments do not fit the tool's schema (error -32602)."""
+
+    def __init__(self, reason: str, argument: str = "") -> None:
+        super().__init__(f"{argument}: {reason}" if argument else reason)
+        self.argument = argument
+        """Name of the argument at fault, empty where it is all of them."""
+
+
+class ToolFailed(Exception):
+    """Raised when a tool ran and cannot do what it was asked; the text tells the model what to do next."""
+
+
+class HistoryReader(Protocol):
+    """The part of a store that tools read."""
+
+    async def messages(self, ref: SessionRef, first: int, last: int) -> Sequence[StoredMessage]:
+        """The messages at positions `first` to `last`."""
+        ...
+
+    async def turn_start(self, ref: SessionRef, turn: int) -> int | None:
+        """The position of the first message of a turn."""
+        ...
+
+    async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
+        """The messages of a session that match."""
+        ...
+
+
+class ToolSession(NamedTuple):
+    """The session that a tool reads, in whatever dialect it is."""
+
+    head: SessionHead
+    store: HistoryReader
+    dialect: Dialect
+
+    async def read(self, first: int, last: int) -> Sequence[StoredMessage]:
+        """The messages at these positions."""
+        return await self.store.messages(self.head.ref, max(first, 1), min(last, self.head.message_count))
+
+
+class ToolOutcome(Struct, frozen=True):
+    """What a tool answers."""
+
+    text: str
+    """What the model is shown."""
+    structured: bytes | None = None
+    """The same for programs: a JSON object."""
+
+
+class AgentTool(Protocol):
+    """One tool. It reads the session that it is handed and nothing else, and changes nothing."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    """Written for the model."""
+    input_schema: ClassVar[bytes]
+    """JSON Schema of the arguments: an object."""
+
+    async def call(self, session: ToolSession, arguments: bytes) -> ToolOutcome:
+        """Run the tool; `arguments` is a JSON object.
+
+        Raises:
+            ArgumentError: the arguments do not fit the schema.
+            ToolFailed: it cannot do what was asked.
+        """
+        ...

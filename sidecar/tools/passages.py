@@ -1,0 +1,82 @@
+"""Cuts out of a long text the part that matters."""
+
+from __future__ import annotations
+
+import re
+from unicodedata import normalize
+
+ELLIPSIS = "…"
+
+_WORD = re.compile(r"\w+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_MOST_WORDS = 40
+_SHORTEST_WORD = 3
+_STEP = 4
+"""Windows that are compared overlap, this many to a length."""
+
+
+def around(text: str, query: str, length: int) -> str:
+    """At most `length` characters of the text: around the first `query` in it, else its beginning."""
+    if len(text) <= length:
+        return text
+    at = _folded(text).find(_folded(query)) if query else -1
+    return cut(text, at - (length - len(query)) // 3 if at >= 0 else 0, length)
+
+
+def best_passage(text: str, question: str, length: int) -> str:
+    """At most `length` characters of the text, where most different words of the question are."""
+    if len(text) <= length:
+        return text
+    folded = _folded(text)
+    words = _telling(question)
+    step = max(length // _STEP, 1)
+    places = {word: _steps(folded, word, step) for word in words}
+    best, start = 0.0, 0
+    for number in range(max((len(text) - length) // step + 2, 1)):
+        window = range(number, number + _STEP)
+        worth = sum(
+            weight for word, weight in words.items() if any(place in places[word] for place in window)
+        )
+        if worth > best:
+            best, start = worth, number * step
+    return cut(text, start, length)
+
+
+def cut(text: str, start: int, length: int) -> str:
+    """`length` characters from about `start` on, ellipses included, at blanks where there are some."""
+    start = max(0, min(start, len(text) - length))
+    stop = min(len(text), start + length)
+    if start:
+        blank = text.find(" ", start, start + length // 8)
+        start = blank + 1 if blank >= 0 else start + 1
+    if stop < len(text):
+        blank = text.rfind(" ", stop - length // 8, stop)
+        stop = blank if blank > start else stop - 1
+    return (ELLIPSIS if start else "") + text[start:stop].strip() + (ELLIPSIS if stop < len(text) else "")
+
+
+def _telling(question: str) -> dict[str, float]:
+    """The words of a question with what each is worth: longer words say more."""
+    found: dict[str, float] = {}
+    for word in _WORD.findall(_folded(question))[:_MOST_WORDS]:
+        if _CJK.search(word):
+            found.update((word[i : i + 2], 2.0) for i in range(max(len(word) - 1, 1)))
+        elif len(word) >= _SHORTEST_WORD:
+            found[word] = float(min(len(word), 10))
+    return found
+
+
+def _steps(folded: str, word: str, step: int) -> set[int]:
+    """In which steps of the text a word begins."""
+    found: set[int] = set()
+    at = folded.find(word)
+    while at >= 0:
+        found.add(at // step)
+        at = folded.find(word, (at // step + 1) * step)
+    return found
+
+
+def _folded(text: str) -> str:
+    """Case folded, as far as that keeps every character in its place."""
+    folded = normalize("NFKC", text).casefold()
+    return folded if len(folded) == len(text) else text.lower()

@@ -1,0 +1,78 @@
+"""Answers a question with the messages that fit it best."""
+
+from __future__ import annotations
+
+from msgspec import Struct, json
+
+from sidecar.messages.excerpt import plain_text
+from sidecar.store.search import SearchHit, SearchQuery
+from sidecar.tools.bounding import CLOSING, LIMIT, closed
+from sidecar.tools.contract import ToolOutcome, ToolSession
+from sidecar.tools.passages import best_passage, cut
+from sidecar.tools.rendering import show, tool_names
+
+MOST = 100
+"""Messages that are listed at most."""
+PASSAGE = 700
+"""Characters of a message that the model is shown, where there is room."""
+TEXT = 2000
+"""Characters of a message that a program is given."""
+ALL_TEXTS = 64_000
+"""Characters of all texts together that a program is given."""
+LOOK_BACK = 8
+"""Messages in front of a result within which its call is looked for."""
+
+
+class Hit(Struct, rename="camel"):
+    """One message that fits, for programs."""
+
+    message_id: str
+    turn_id: str
+    score: float
+    text: str
+
+
+class Hits(Struct):
+    """The messages that fit, best first."""
+
+    hits: list[Hit]
+
+
+async def most_relevant(session: ToolSession, question: str, limit: int) -> ToolOutcome:
+    """The `limit` messages that fit a question best, best first, each with its best passage."""
+    query = SearchQuery(text=question, kind="words", limit=min(limit, MOST))
+    found = (await session.store.search(session.head.ref, query)).hits
+    if not found:
+        return ToolOutcome(_nothing(session, question), json.encode(Hits([])))
+    length = min(PASSAGE, (LIMIT - CLOSING) // len(found) - 40)
+    text_length = min(TEXT, ALL_TEXTS // len(found))
+    lines: list[str] = []
+    hits: list[Hit] = []
+    for number, hit in enumerate(found, 1):
+        line, known = await _told(session, question, hit, max(length, 80), text_length)
+        lines.append(f"{number}. {line}")
+        hits.append(known)
+    hint = 'Use a smaller "limit", or mode "turn" with one of the turns above'
+    return ToolOutcome(closed(lines, hint), json.encode(Hits(hits)))
+
+
+async def _told(
+    session: ToolSession, question: str, hit: SearchHit, length: int, text_length: int
+) -> tuple[str, Hit]:
+    """One hit for the model, and for programs."""
+    stored = await session.read(hit.position - LOOK_BACK, hit.position)
+    readings = [session.dialect.read(message.body) for message in stored]
+    message, reading = stored[-1], readings[-1]
+    shown = show(message, reading, tool_names(readings))
+    line = shown.shortened(length + shown.head, lambda text, most: best_passage(text, question, most)).text
+    text = best_passage(plain_text(reading), question, text_length)
+    return line, Hit(message.message_id, message.turn_id, round(hit.score, 4), text)
+
+
+def _nothing(session: ToolSession, question: str) -> str:
+    asked = cut(" ".join(question.split()), 0, 100)
+    return (
+        f'None of the {session.head.message_count} messages of this conversation has a word of "{asked}". '
+        'Ask with other words, names or ids that may have been used, or use mode "search" with a part of a '
+        'word, or "tail" and "head" to look around.'
+    )

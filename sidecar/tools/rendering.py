@@ -1,0 +1,84 @@
+"""Shows stored messages to the model as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from sidecar.messages.contract import Reading, ToolCall
+from sidecar.messages.fence import strip
+from sidecar.messages.folding import same_id
+from sidecar.messages.terse_tags import one_line
+from sidecar.store.contract import StoredMessage
+
+NOTHING = "(empty)"
+UNNAMED = "tool"
+"""Stands for a tool whose call is not known."""
+
+_LOOKS_LIKE_OURS = re.compile(r"(?m)^(?=--- |\[[^\s\]]+ [^\s\]]+\] )")
+"""The beginning of a line that could be taken for a heading or for another message."""
+
+
+class Shown(Struct, frozen=True):
+    """One message as text."""
+
+    position: int
+    text: str
+    head: int = 0
+    """Characters at the beginning that say whose message of which turn it is."""
+
+    def shortened(self, most: int, cut: Callable[[str, int], str]) -> Shown:
+        """The message in at most `most` characters; `cut` brings a text down to so many."""
+        if len(self.text) <= most:
+            return self
+        head = self.text[: self.head]
+        return Shown(self.position, head + cut(self.text[self.head :], max(most - self.head, 1)), self.head)
+
+
+def show(stored: StoredMessage, reading: Reading, tools: Mapping[str, str]) -> Shown:
+    """Each tool result as `[tool t7] name: text`, then what is said as `[role t7] text`.
+
+    `tools` has the names of tools by the ids of their calls.
+    """
+    turn = one_line(stored.turn_id)
+    parts: list[tuple[str, str]] = []
+    for result in reading.results:
+        name = one_line(result.name or tools.get(same_id(result.call_id), "")) or UNNAMED
+        parts.append((f"[tool {turn}] {name}: ", _safe(strip(result.text)) or NOTHING))
+    said = [_safe(strip(reading.text)), *map(_call, reading.calls)]
+    said += [f"[{medium.kind}]" for medium in reading.media]
+    text = " ".join(piece for piece in said if piece)
+    if text or not parts:
+        role = reading.role if reading.role != "other" else one_line(reading.wire_role).replace(" ", "_")
+        parts.append((f"[{role} {turn}] ", text or NOTHING))
+    return Shown(stored.position, "\n".join(head + body for head, body in parts), len(parts[0][0]))
+
+
+def tool_names(readings: Iterable[Reading]) -> dict[str, str]:
+    """The names of the tools that are called, by the id of the call."""
+    return {same_id(call.id): call.name for reading in readings for call in reading.calls}
+
+
+def in_ranges(shown: Sequence[Shown], count: int) -> str:
+    """The messages in order, each run of neighbours under its heading; `count` is how many are stored."""
+    blocks: list[str] = []
+    for _, run in groupby(enumerate(shown), key=lambda pair: pair[1].position - pair[0]):
+        messages = [message for _, message in run]
+        blocks.append(f"--- messages {messages[0].position}-{messages[-1].position} of {count} ---")
+        blocks += [message.text for message in messages]
+    return "\n".join(blocks)
+
+
+def _call(call: ToolCall) -> str:
+    arguments = " ".join(call.arguments.splitlines()) or "{}"
+    return f"[tool: {one_line(call.name)}({arguments})]"
+
+
+def _safe(text: str) -> str:
+    """The text with lines moved in by a blank that look as if they were ours."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    first, line_break, rest = text.partition("\n")
+    return first + line_break + _LOOKS_LIKE_OURS.sub(" ", rest) if rest else first
