@@ -34,6 +34,7 @@ from sidecar.server.failures import to_rpc_error, without_paths
 from sidecar.server.sidecar import HostProfile, Sidecar
 from sidecar.store import open_store
 from sidecar.store.contract import SessionStore, StoreError
+from sidecar.store.search import Searchable
 
 CONFIG_PATH = "/initializationOptions/contextEngine/config"
 
@@ -117,7 +118,8 @@ class SidecarApplication:
                 "store.kind postgres is not available in this version",
                 hint='use store.kind "sqlite" or "memory"',
             )
-        store = open_store(kind, settings.store.path or settings.state_dir / "context.db")
+        path = settings.store.path or settings.state_dir / "context.db"
+        store = open_store(kind, path, extract=_extract)
         store.gather = self._peer.cork
         try:
             await store.open()
@@ -177,6 +179,13 @@ def _object(raw: Raw) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidParams("config: expected an object", path=CONFIG_PATH)
     return cast("dict[str, Any]", value)
+
+
+def _extract(message_format: str, body: bytes) -> Searchable:
+    """What is searched of a message; the store itself knows nothing of messages."""
+    from sidecar.messages.searchable import searchable
+
+    return Searchable(*searchable(message_format, body))
 
 
 def _fault(call: Call, error: Exception) -> RpcError | None:

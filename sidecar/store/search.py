@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from sidecar.store.contract import SessionRef
+from sidecar.store.contract import SessionRef, SessionStore
 
 SearchKind = Literal["words", "literal", "regex"]
 
@@ -30,8 +30,8 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
 
     text: str
     kind: SearchKind = "words"
-    """`words` ranks by stemmed words, CJK by pairs of characters; `literal` finds the text anywhere, NFKC
-    case-folded; `regex` is RE2 over the same text."""
+    """`words` ranks by stemmed words, CJK by pairs of characters; `literal` finds the text anywhere, both in
+    NFKC and case folded; `regex` is RE2 over the text as written, `(?i)` in front for any case."""
     limit: int = 10
     """Most hits that are returned."""
     first: int = 1
@@ -45,7 +45,9 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
     newest_first: bool = False
     """For `literal` and `regex`: from the newest backwards, instead of in order."""
     cursor: str | None = None
-    """Where to go on, from `SearchResult.next_cursor`."""
+    """Where to go on, from `SearchResult.next_cursor`, with the same query otherwise."""
+    agent_id: str | None = None
+    """The agent that asks: it finds nothing in sessions of other agents. `None` for the host itself."""
 
 
 class SearchHit(NamedTuple):
@@ -53,7 +55,7 @@ class SearchHit(NamedTuple):
 
     position: int
     score: float
-    """Higher is better; 1.0 for `literal` and `regex`."""
+    """Higher is better; 1.0 for `literal` and `regex`. Comparable within one search only."""
 
 
 class SearchResult(NamedTuple):
@@ -62,21 +64,27 @@ class SearchResult(NamedTuple):
     hits: list[SearchHit]
     """Best first for `words`, else in the order asked for."""
     complete: bool
-    """False where the work was bounded and more messages might match."""
+    """False where the work was bounded: for `words` messages left unranked might be among the best, else
+    `next_cursor` goes on where the work ended."""
     next_cursor: str | None = None
 
 
 class SearchError(ValueError):
-    """Raised when a query cannot be understood, for example a broken regular expression."""
+    """Raised when a query cannot be answered: a broken regular expression, a cursor no longer good."""
 
 
 class SessionSearch(Protocol):
     """The searching side of a store. Finds what was acknowledged before the call, indexed yet or not."""
 
     async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
-        """The messages of a session that match.
+        """The messages of a session that match; none where there is no such session.
 
         Raises:
-            SearchError: the query cannot be understood; the text says why.
+            SearchError: the query cannot be answered; the text says why.
+            SessionMissing: the session is another agent's.
         """
         ...
+
+
+class SearchableStore(SessionStore, SessionSearch, Protocol):
+    """A store that can be searched."""

@@ -5,13 +5,17 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sidecar.store.applying import apply
-from sidecar.store.contract import StoreUnavailable, Write
+from sidecar.store.contract import SessionRef, StoreUnavailable, Write
 from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.reads_on_loop import ReadsOnLoop
+from sidecar.store.search import Extract, SearchQuery, SearchResult
 from sidecar.store.submitting import Submitting, mark_withdrawn, refuse
+
+if TYPE_CHECKING:
+    from sidecar.store.indexing.covering import Gaps
 
 
 class MemoryStore(Submitting, ReadsOnLoop):
@@ -19,10 +23,12 @@ class MemoryStore(Submitting, ReadsOnLoop):
 
     kind = "memory"
 
-    def __init__(self) -> None:
+    def __init__(self, extract: Extract | None = None) -> None:
         super().__init__()
         self._tables: MemoryTables | None = None
         self._queue: deque[Write] = deque()
+        self._extract = extract
+        self._gaps: Gaps | None = None
 
     async def open(self) -> None:
         """See `SessionStore`."""
@@ -33,7 +39,7 @@ class MemoryStore(Submitting, ReadsOnLoop):
         """See `SessionStore`."""
         if self._tables is not None:
             self._carry_out()
-            self._tables = None
+            self._tables = self._gaps = None
 
     def submit(self, write: Write, done: Callable[[Any], None]) -> None:
         """See `SessionStore`."""
@@ -51,6 +57,21 @@ class MemoryStore(Submitting, ReadsOnLoop):
             return False
         mark_withdrawn(write)
         return True
+
+    async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
+        """See `SessionSearch`."""
+        from sidecar.store.indexing.covering import Gaps
+        from sidecar.store.indexing.running import RunningSearch, plain_text
+
+        if self._gaps is None:
+            self._gaps = Gaps(self._extract or plain_text)
+        search = RunningSearch(self._gaps, ref, query)
+        while True:
+            with self._view() as reads:
+                found = search.advance(reads)
+            if found is not None:
+                return found
+            await asyncio.sleep(0)
 
     def _carry_out(self) -> None:
         tables = self._tables

@@ -1,6 +1,7 @@
 """The rows of a store that lives in memory."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -12,13 +13,18 @@ from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import OPENS, KeyedRow, MessageRow, SessionRecord
 
+if TYPE_CHECKING:
+    from sidecar.store.indexing.shelf import Shelf
+
 _END = 1 << 62
 _NO_FACTS = (None, 0, 0, 0)
 _UNSET = SessionSettings(None, None)
 
 
 class MemoryTables:
-    """`Tables` and `Lookups` over dictionaries."""
+    """`Tables`, `Lookups` and `SearchReads` over dictionaries."""
+
+    indexes = False
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -68,6 +74,11 @@ class MemoryTables:
     def rows_of_role(self, uid: int, code: str, first: int, last: int) -> list[MessageRow]:
         """See `RowReads`."""
         return [row for row in self._rows[uid].between(first, last) if row.role == code]
+
+    def shelves(self, uid: int, first: int, last: int) -> "list[Shelf]":
+        """See `SearchReads`; everything is gathered from the messages."""
+        del uid, first, last
+        return []
 
     def turn_at(self, uid: int, position: int) -> int:
         """See `RowReads`."""

@@ -6,17 +6,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from sidecar.store.contract import StoreUnavailable, Write
+from sidecar.store.contract import SessionRef, StoreUnavailable, Write
 from sidecar.store.reads_on_loop import ReadsOnLoop
+from sidecar.store.search import Extract, SearchQuery, SearchResult
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import damaged, unavailable
 from sidecar.store.sqlite.lookups import SQLiteLookups
 from sidecar.store.sqlite.writer import Writer
 from sidecar.store.submitting import Submitting, refuse
+
+if TYPE_CHECKING:
+    from sidecar.store.sqlite.search_thread import SearchThread
 
 _BUSY_MS = 2_000
 _CACHE_KIB = 8 * 1024
@@ -29,13 +33,15 @@ class SQLiteStore(Submitting, ReadsOnLoop):
 
     kind = "sqlite"
 
-    def __init__(self, path: Path, *, vfs: str | None = None) -> None:
+    def __init__(self, path: Path, *, vfs: str | None = None, extract: Extract | None = None) -> None:
         super().__init__()
         self._path = path
         self._vfs = vfs
         self._writer: Writer | None = None
         self._current: _View | None = None
         self._closed: asyncio.Event | None = None
+        self._extract = extract
+        self._search: SearchThread | None = None
 
     async def open(self) -> None:
         """See `SessionStore`.
@@ -74,8 +80,11 @@ class SQLiteStore(Submitting, ReadsOnLoop):
         """See `SessionStore`."""
         writer, self._writer = self._writer, None
         view, self._current = self._current, None
+        search, self._search = self._search, None
         if view is not None:
             view.reads.connection.close()
+        if search is not None:
+            await search.close()
         if writer is not None:
             writer.put(None)
         if self._closed is not None:
@@ -92,6 +101,16 @@ class SQLiteStore(Submitting, ReadsOnLoop):
     def withdraw(self, write: Write) -> bool:
         """See `SessionStore`."""
         return self._writer is not None and self._writer.withdraw(write)
+
+    async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
+        """See `SessionSearch`."""
+        self._view()
+        if self._search is None:
+            from sidecar.store.indexing.running import plain_text
+            from sidecar.store.sqlite.search_thread import SearchThread
+
+            self._search = SearchThread(self._path, self._vfs, self._extract or plain_text)
+        return await self._search.search(ref, query)
 
     def _view(self) -> "_View":
         if self._current is None:

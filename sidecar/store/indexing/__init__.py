@@ -1,0 +1,1 @@
+"""The search index that every kind of store shares: terms, postings, ranking, matching."""

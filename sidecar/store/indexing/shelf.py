@@ -1,0 +1,115 @@
+"""A stretch of one session's messages with the places at which terms occur."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from math import log2
+from typing import NamedTuple, Protocol
+
+from sidecar.store.indexing.facets import Narrowing
+
+MOST_WORDS = 400
+"""Words with a certain part that are looked for at most."""
+
+
+class Places(NamedTuple):
+    """Where a term occurs: ordinals that rise, and how often it does in each (255 at most)."""
+
+    ordinals: Sequence[int]
+    counts: Sequence[int]
+    """Empty where it occurs once everywhere."""
+
+
+NOWHERE = Places((), ())
+
+
+class Shelf(Protocol):
+    """Messages in order, numbered from 0; `first` is the position of the one with ordinal 0."""
+
+    first: int
+    count: int
+
+    def places(self, term: str) -> Places:
+        """Where a term occurs."""
+        ...
+
+    def lengths(self) -> Sequence[int]:
+        """The length code of every message, see `length_code`."""
+        ...
+
+    def stamps(self, low: int, high: int) -> Sequence[int]:
+        """The time stamps of the messages with ordinals from `low` up to before `high`."""
+        ...
+
+    def time_span(self) -> tuple[int, int]:
+        """Time stamps that none is before, and none behind."""
+        ...
+
+    def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
+        """Indexed runs with this part in them: at the start if `opens`, at the end if `closes`.
+
+        With them whether these are all, or more were left out.
+        """
+        ...
+
+
+class View(NamedTuple):
+    """The part of a shelf that is searched: ordinals from `low` up to before `high`."""
+
+    shelf: Shelf
+    low: int
+    high: int
+
+    def places(self, term: str) -> Places:
+        """Where a term occurs in the part."""
+        found = self.shelf.places(term)
+        ordinals, counts = found
+        if self.low == 0 and self.high >= self.shelf.count:
+            return found
+        start, stop = bisect_left(ordinals, self.low), bisect_left(ordinals, self.high)
+        return Places(ordinals[start:stop], counts[start:stop])
+
+    def admitted(self, narrowing: Narrowing) -> set[int] | None:
+        """The ordinals that a query may find, `None` for all."""
+        allowed: set[int] | None = None
+        for group in narrowing.groups:
+            carriers = {ordinal for facet in group for ordinal in self.places(facet).ordinals}
+            allowed = carriers if allowed is None else allowed & carriers
+        if not narrowing.by_time or (allowed is not None and not allowed):
+            return allowed
+        earliest, latest = self.shelf.time_span()
+        if narrowing.admits(earliest) and narrowing.admits(latest):
+            return allowed
+        if not _may_admit(narrowing, earliest, latest):
+            return set()
+        stamps = self.shelf.stamps(self.low, self.high)
+        timely = {ordinal for ordinal, stamp in enumerate(stamps, self.low) if narrowing.admits(stamp)}
+        return timely if allowed is None else allowed & timely
+
+
+def length_code(length: int) -> int:
+    """The length of a message in one byte: about 9 % fine."""
+    return min(255, round(8 * log2(length + 1)))
+
+
+LENGTHS = tuple(2 ** (code / 8) - 1 for code in range(256))
+"""The length that a code stands for."""
+
+
+def matching_words(vocabulary: str, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
+    """As `Shelf.words`, over words of which each has a line break before and behind it."""
+    needle = ("\n" if opens else "") + part + ("\n" if closes else "")
+    found: list[str] = []
+    at = vocabulary.find(needle)
+    while at >= 0:
+        if len(found) == MOST_WORDS:
+            return found, False
+        start = vocabulary.rfind("\n", 0, at + opens) + 1
+        stop = vocabulary.find("\n", start)
+        found.append(vocabulary[start:stop])
+        at = vocabulary.find(needle, stop)
+    return found, True
+
+
+def _may_admit(narrowing: Narrowing, earliest: int, latest: int) -> bool:
+    since, until = narrowing.since_ms, narrowing.until_ms
+    return (since is None or latest >= since) and (until is None or earliest <= until)

@@ -1,0 +1,126 @@
+"""The terms by which a text is found."""
+
+import re
+from collections import Counter
+from typing import NamedTuple
+from unicodedata import normalize
+
+from sidecar.store.indexing.folding import fold
+from sidecar.store.indexing.stemming import stem
+
+LONGEST_RUN = 64
+"""Longer runs of letters and digits are not indexed; messages with one carry `LONG_RUN`."""
+LONGEST_NAME = 80
+"""Characters of a compound name, such as a path, that is still a term as a whole."""
+_REMEMBERED = 30_000
+
+_CJK = (
+    "\u3005\u3040-\u30fa\u30fc-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_LETTER = rf"[^\W_{_CJK}]"
+_JOINT = r"[._/\-]+"
+RUN = re.compile(rf"[{_CJK}]+|{_LETTER}+")
+"""A run of letters and digits, or of Han, kana and hangul."""
+_TOKEN = re.compile(rf"[{_CJK}]+|{_LETTER}+(?:{_JOINT}{_LETTER}+)*")
+_ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*")
+_CAMEL_TOKEN = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*")
+_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
+_IS_CJK = re.compile(rf"[{_CJK}]")
+
+
+class Expansion(NamedTuple):
+    """What one word or compound name of a text is found by."""
+
+    runs: tuple[str, ...]
+    """Its runs as spelled, folded."""
+    stems: tuple[str, ...]
+    """The terms of its runs, in order."""
+    extra: tuple[str, ...]
+    """The whole of a compound name, and the parts that capitals divide it into."""
+
+
+class DocumentTerms(NamedTuple):
+    """What a text is found by."""
+
+    counts: dict[str, int]
+    """How often each term occurs."""
+    runs: set[str]
+    """All runs as spelled; of those of Han, kana and hangul the pairs, which are terms themselves."""
+    length: int
+    """Occurrences of terms."""
+    has_long_run: bool
+
+
+_expansions: dict[str, Expansion] = {}
+
+
+def is_cjk(run: str) -> bool:
+    """Whether a run is of Han, kana or hangul."""
+    return _IS_CJK.match(run) is not None
+
+
+def pairs(run: str) -> list[str]:
+    """Overlapping pairs of the characters of a run; a run of one stays alone."""
+    return [run] if len(run) == 1 else [run[start : start + 2] for start in range(len(run) - 1)]
+
+
+def tokens(text: str) -> list[str]:
+    """The words, compound names and CJK runs of a text, in order; folded unless the text is all ASCII."""
+    return _ASCII_TOKEN.findall(text) if text.isascii() else _TOKEN.findall(fold(text))
+
+
+def camel_names(text: str) -> list[str]:
+    """The names with inner capitals of a text that is not all ASCII."""
+    return _CAMEL_TOKEN.findall(normalize("NFKC", text))
+
+
+def expand(token: str) -> Expansion:
+    """What a word or compound name is found by."""
+    found = _expansions.get(token)
+    if found is None:
+        if len(_expansions) >= _REMEMBERED:
+            _expansions.clear()
+        found = _expansions[token] = _expanded(token)
+    return found
+
+
+def document_terms(text: str) -> DocumentTerms:
+    """Everything that a text is found by."""
+    counts: dict[str, int] = {}
+    runs: set[str] = set()
+    length = 0
+    long = False
+    ascii_only = text.isascii()
+    for token, count in Counter(tokens(text)).items():
+        if not ascii_only and is_cjk(token):
+            terms = tuple(pairs(token))
+            runs.update(terms)
+        else:
+            found = expand(token)
+            runs.update(found.runs)
+            long = long or len(found.stems) < len(found.runs)
+            terms = found.stems + found.extra
+        length += count * len(terms)
+        for term in terms:
+            counts[term] = counts.get(term, 0) + count
+    if not ascii_only:
+        for name in camel_names(text):
+            for term in expand(name).extra:
+                counts[term] = counts.get(term, 0) + 1
+    return DocumentTerms(counts, runs, length, long)
+
+
+def _expanded(token: str) -> Expansion:
+    folded = fold(token)
+    runs = tuple(RUN.findall(folded))
+    stems = tuple(stem(run) for run in runs if len(run) <= LONGEST_RUN)
+    extra: dict[str, None] = {}
+    if len(runs) > 1 and len(folded) <= LONGEST_NAME:
+        extra[folded] = None
+    if folded != token:
+        for run in RUN.findall(token):
+            parts = _CAMEL_PART.findall(run)
+            if len(parts) > 1:
+                extra.update((stem(part.lower()), None) for part in parts if len(part) <= LONGEST_RUN)
+    return Expansion(runs, stems, tuple(extra))

@@ -1,0 +1,67 @@
+"""The thread that searches, with a connection of its own."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import apsw
+
+from sidecar.store.contract import SessionRef, StoreUnavailable
+from sidecar.store.indexing.covering import Gaps
+from sidecar.store.indexing.running import RunningSearch
+from sidecar.store.search import Extract, SearchQuery, SearchResult
+from sidecar.store.sqlite.connection import connect
+from sidecar.store.sqlite.faults import unavailable
+from sidecar.store.sqlite.index_reads import SQLiteSearchReads
+
+_BUSY_MS = 2_000
+_CACHE_KIB = 16 * 1024
+
+
+class SearchThread:
+    """Searches take turns on it, a short time each."""
+
+    def __init__(self, path: Path, vfs: str | None, extract: Extract) -> None:
+        self._path = path
+        self._vfs = vfs
+        self._gaps = Gaps(extract)
+        self._reads: SQLiteSearchReads | None = None
+        self._closed = False
+        self._thread = ThreadPoolExecutor(1, "store-search")
+
+    async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
+        """See `SessionSearch`."""
+        loop = asyncio.get_running_loop()
+        search = RunningSearch(self._gaps, ref, query)
+        while not self._closed:
+            found = await loop.run_in_executor(self._thread, self._advance, search)
+            if found is not None:
+                return found
+        raise StoreUnavailable("the store is closed")
+
+    async def close(self) -> None:
+        """Let the search of the moment end its turn, then release the connection."""
+        self._closed = True
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self._disconnect)
+        self._thread.shutdown(wait=False)
+
+    def _advance(self, search: RunningSearch) -> SearchResult | None:
+        try:
+            reads = self._reads
+            if reads is None:
+                connection = connect(self._path, self._vfs, busy_ms=_BUSY_MS, cache_kib=_CACHE_KIB)
+                connection.execute("PRAGMA query_only = ON")
+                reads = self._reads = SQLiteSearchReads(connection)
+            reads.connection.execute("BEGIN")
+            try:
+                return search.advance(reads)
+            finally:
+                reads.connection.execute("ROLLBACK")
+        except apsw.Error as error:
+            raise unavailable(error) from error
+
+    def _disconnect(self) -> None:
+        reads, self._reads = self._reads, None
+        if reads is not None:
+            reads.connection.close()
