@@ -29,6 +29,7 @@ from sidecar.client.errors import (
 from sidecar.client.host_callbacks import HostCallbacks
 from sidecar.client.message_bytes import Message, decode_message, encode_message
 from sidecar.client.sidecar_client import SidecarClient
+from sidecar.messages.terse_tags import TerseStripper
 
 __all__ = [
     "AssembledContext",
@@ -59,6 +60,7 @@ __all__ = [
     "SidecarUnavailable",
     "StoreUnavailable",
     "StoredMessage",
+    "TerseStripper",
     "UnexpectedAnswer",
     "apply_edits",
     "decode_message",
