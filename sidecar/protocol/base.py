@@ -110,7 +110,7 @@ class EngineInfo(Wire, frozen=True, kw_only=True):
     turn_maintenance_mode: Literal["foreground", "background"]
     """Whether the host waits for `context/maintain` before it goes on."""
     implements: list[str]
-    """Members that the engine has itself, such as `afterTurn`; the server answers the other methods for it."""
+    """Members that the engine has itself, such as `afterTurn`; the server answers the others for it."""
     host_requirements: list[str] | None = None
     """Host capabilities without which the engine refuses to start."""
     fallback_for: FallbackFor | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from sidecar.protocol.engine import EngineListing
     from sidecar.server.host_services import HostServices
+
+_log = logging.getLogger(__name__)
 
 WIRE_NAMES = {"after_turn": "afterTurn"}
 LEGACY = "legacy"
@@ -173,6 +176,9 @@ class EngineSlot:
             model = import_target(model)
         from pydantic import ValidationError
 
+        for name in values:
+            if name not in model.model_fields:
+                _log.warning("unknown setting plugins.entries.%s.config.%s", kind.info.id, name)
         try:
             return model.model_validate(values)
         except ValidationError as error:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from sidecar.engine.contract import IncomingMessage, IngestOutcome
 from sidecar.messages.contract import Mark, MessageError
 from sidecar.messages.fence import OPENING_BYTES
-from sidecar.messages.identity import same_text, stands_for
+from sidecar.messages.identity import reuses_id, same_text, stands_for
 from sidecar.protocol.times import parse_rfc3339
 from sidecar.rpc.errors import InvalidParams
 from sidecar.store.contract import Append, Appended, AppendResult, NewMessage
@@ -75,6 +78,18 @@ class Intake:
             turn_id=item.turn_id,
             reason=DUPLICATE if same else CONFLICT,
         )
+
+    def anew(self, items: Sequence[Appended], messages: Sequence[NewMessage]) -> list[NewMessage]:
+        """Messages that were taken for known ones by an id inside them that their provider uses again."""
+        read = self._sidecar.dialect.read
+        return [
+            structs.replace(message, inner_id=None)
+            for item, message in zip(items, messages, strict=True)
+            if item.existing is not None
+            and message.inner_id is not None
+            and item.existing != message.body
+            and reuses_id(read(item.existing), read(message.body))
+        ]
 
     async def store(self, session: EngineSession, message: IncomingMessage) -> IngestOutcome:
         """Store one message for an engine; returns once it is durable."""

@@ -136,20 +136,21 @@ class Sidecar:
         return self._choices.get((session_id, agent_id))
 
     async def seat(self, session_id: str, agent_id: str | None) -> Seat:
-        """The engine that serves a session.
+        """The engine that serves a session, as it is configured now, by this process or another one.
 
         Raises:
             EngineUnavailable: the engine that was configured for it cannot serve.
         """
-        key = (session_id, agent_id)
-        seat = self._choices.get(key)
-        if seat is None:
-            own = await self.configured("session", session_id)
-            agents = await self.configured("agent", agent_id) if agent_id else SessionSettings(None, None)
-            seat = self.slot.take(own.engine or agents.engine, own.config or agents.config)
-            self._choices[key] = seat
-            if len(self._choices) > CHOICES:
-                self._choices.popitem(last=False)
+        own = await self.configured("session", session_id)
+        if agent_id is None and (head := await self.store.session(self.ref(session_id))):
+            owner = head.agent_id
+        else:
+            owner = agent_id
+        agents = await self.configured("agent", owner) if owner else SessionSettings(None, None)
+        seat = self.slot.take(own.engine or agents.engine, own.config or agents.config)
+        self._choices[session_id, agent_id] = seat
+        if len(self._choices) > CHOICES:
+            self._choices.popitem(last=False)
         return seat
 
     async def configured(self, scope: Any, scope_id: str) -> SessionSettings:

@@ -97,7 +97,13 @@ class IngestHandlers:
             call.fail(to_rpc_error(write.error, write.ref.session_id))
             return
         item = write.result.items[0]
-        if item.stored and display is None:
+        if not item.stored and (again := self._sidecar.intake.anew([item], write.messages)):
+            write = self._sidecar.intake.append(
+                write.ref.session_id, again, write.agent_id, write.session_key
+            )
+            call.on_cancel = partial(self._sidecar.store.withdraw, write)
+            self._sidecar.store.submit(write, partial(self._stored, call, raw, display))
+        elif item.stored and display is None:
             call.reply(IngestContextResult(ingested=True, message_id=item.message_id, turn_id=item.turn_id))
         else:
             call.reply(_result(self._sidecar.intake.outcome(item, raw), display))

@@ -169,6 +169,10 @@ class TurnHandlers:
                 )
             )
             call.on_cancel = _too_late
+            if not result.duplicate and (again := sidecar.intake.anew(result.items, messages)):
+                await sidecar.store.write(
+                    sidecar.intake.append(params.session_id, again, params.agent_id, params.session_key)
+                )
             return result
 
         result = (

@@ -80,6 +80,8 @@ class Writer:
         try:
             while self._serve():
                 pass
+        except Exception as error:
+            self._refuse_all(error)
         finally:
             self._close(connection)
             self._closed()
@@ -96,6 +98,14 @@ class Writer:
             self._completed(batch)
             self._checkpoints.keep_up()
         return more
+
+    def _refuse_all(self, error: Exception) -> None:
+        """Answer every write with the failure, so that nobody waits for a writer that is no more."""
+        more = True
+        while more:
+            batch, more = self._next_batch()
+            _fail(batch, error)
+            self._completed(batch)
 
     def _next_batch(self) -> tuple[list[Write], bool]:
         queue = self._queue
