@@ -136,6 +136,10 @@ class Session(Protocol):
         """Keep a summary in place of others; false where the history changed since the call began."""
         ...
 
+    def count(self, text: str) -> int:
+        """Tokens of a text as the budget counts them: calibrated by what the provider has reported."""
+        ...
+
     def progress(self, message: str, percentage: int | None = None) -> None:
         """Report progress to the host, if it asked for it."""
         ...
@@ -294,7 +298,7 @@ class ContextEngine:
         raise NotImplementedError
 
     def display(self, raw: bytes, role: Role, dialect: Dialect) -> bytes | None:  # noqa: ARG002
-        """Optional: a message as users should see it, `None` where that is the message itself; costs little."""
+        """Optional: a message as users should see it, `None` where that is the message itself; cheap."""
         return None
 
     async def dispose(self) -> None:

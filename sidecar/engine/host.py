@@ -53,6 +53,11 @@ class EngineHost(Protocol):
         """Summarises without a model, at once."""
         ...
 
+    @property
+    def configured(self) -> BaseModel | None:
+        """The engine's settings as its own model; `None` where nothing is configured, without loading it."""
+        ...
+
     def settings(self, model: type[M]) -> M:
         """The engine's settings, validated already, as an instance of its own model."""
         ...

@@ -106,6 +106,10 @@ class EngineSession:
             AddSummary(self.live.ref, node, revision=self._revision, replaces=replaces)
         )
 
+    def count(self, text: str) -> int:
+        """Tokens of a text as the answer's budget counts them."""
+        return self.live.count(text)
+
     def progress(self, message: str, percentage: int | None = None) -> None:
         """Report progress to the host, if it asked for it."""
         self.report(message, percentage)

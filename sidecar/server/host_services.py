@@ -41,6 +41,7 @@ class HostServices:
     def __init__(self, sidecar: Sidecar, engine_id: str, settings: BaseModel | None) -> None:
         self._sidecar = sidecar
         self._engine_id = engine_id
+        self._configured = settings
         self._settings = settings
         self._log = logging.getLogger(f"sidecar.engines.{engine_id}")
         self._summariser: Summariser | None = None
@@ -61,6 +62,11 @@ class HostServices:
         if self._summariser is None:
             self._summariser = self._sidecar.make_summariser(self._completion)
         return self._summariser
+
+    @property
+    def configured(self) -> BaseModel | None:
+        """The engine's settings, `None` where nothing is configured."""
+        return self._configured
 
     def settings(self, model: type[M]) -> M:
         """The engine's settings as an instance of its own model."""

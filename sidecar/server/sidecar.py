@@ -58,6 +58,7 @@ class Sidecar:
         self.profile = profile
         self.peer = peer
         self.slot = EngineSlot(settings, profile.capabilities, self._services)
+        self._warm = False
         self._choices: OrderedDict[tuple[str, str | None], Seat] = OrderedDict()
 
     @property
@@ -84,6 +85,14 @@ class Sidecar:
         from sidecar.tokens.choose import counter
 
         return counter(self.settings.token_counter)
+
+    def warm_up(self) -> None:
+        """Load the vocabulary in a thread, once the first message shows that it is going to be needed."""
+        if not self._warm:
+            self._warm = True
+            load = getattr(self.counter, "load", None)
+            if load is not None:
+                asyncio.get_running_loop().run_in_executor(None, load)
 
     @cached_property
     def sessions(self) -> SessionRegistry:

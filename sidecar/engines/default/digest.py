@@ -28,7 +28,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     """Id of the first message that is sent in full."""
     text: str
     tokens: int
-    """What the message with the summary takes."""
+    """What the message with the summary takes; counted anew at each load, since counts are calibrated."""
     first: int
     """First and last place on the timeline that is covered; 0 where nothing is."""
     last: int
@@ -62,11 +62,12 @@ async def load(session: Session) -> Digest | None:
     value = await session.state(STATE)
     kept = json.decode(value, type=Digest) if value else None
     cut = await session.timeline.resolve(kept.cut) if kept else None
-    if kept is None or cut is None or cut == kept.cut:
-        return kept if cut else None
-    kept = structs.replace(kept, cut=cut)
-    await save(session, kept)
-    return kept
+    if kept is None or cut is None:
+        return None
+    if cut != kept.cut:
+        kept = structs.replace(kept, cut=cut)
+        await save(session, kept)
+    return structs.replace(kept, tokens=_cost(cut, kept.text, session.count)) if kept.text else kept
 
 
 async def save(session: Session, digest: Digest) -> None:

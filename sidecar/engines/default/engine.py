@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sidecar.engine.contract import (
     AssembleRequest,
@@ -18,6 +18,7 @@ from sidecar.engine.contract import (
 )
 from sidecar.engine.window import Window, cut_window, keep_window, whole_window
 from sidecar.engines.default import digest as digests
+from sidecar.engines.default.defaults import COMPACT_TO, SUMMARY_TOKENS
 from sidecar.engines.default.digest import Digest
 from sidecar.summarize.contract import Summariser
 
@@ -100,23 +101,24 @@ class DefaultEngine(StoringEngine):
             return digest
         dropped = await session.timeline.before(window.cut, SOURCES, digest.cut if digest else None)
         advanced = await digests.extend(
-            summariser, digest, dropped, window.cut, target, self.host.tokens.count, instructions
+            summariser, digest, dropped, window.cut, target, session.count, instructions
         )
         kept = await digests.replace(session, digest, advanced)
         return advanced if kept else digest
 
     def _summary_tokens(self, budget: int) -> int:
-        return min(self._settings().summaryTokens, int(budget * SUMMARY_SHARE))
+        settings = self._settings()
+        most = settings.summaryTokens if settings else SUMMARY_TOKENS
+        return min(most, int(budget * SUMMARY_SHARE))
 
     def _target(self, request: CompactRequest, current: int) -> int:
-        share = self._settings().compactTo if request.target == "threshold" else 1.0
-        target = int(request.budget * share)
+        settings = self._settings()
+        share = settings.compactTo if settings else COMPACT_TO
+        target = int(request.budget * (share if request.target == "threshold" else 1.0))
         return min(target, current // 2) if request.force else target
 
-    def _settings(self) -> DefaultSettings:
-        from sidecar.engines.default.settings import DefaultSettings
-
-        return self.host.settings(DefaultSettings)
+    def _settings(self) -> DefaultSettings | None:
+        return cast("DefaultSettings | None", self.host.configured)
 
 
 def _items(window: Window, digest: Digest | None) -> list[Kept | Made]:

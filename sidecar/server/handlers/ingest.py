@@ -116,6 +116,7 @@ class IngestHandlers:
             timestamp_ms=stamp,
             heartbeat=bool(params.is_heartbeat),
         )
+        self._sidecar.warm_up()
         new = self._sidecar.intake.read(message.raw, path="/message")
         seat = await self._sidecar.seat(params.session_id, params.agent_id)
         session = await self._session(seat, params)
