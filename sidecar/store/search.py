@@ -29,6 +29,7 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
     """What to look for in one session."""
 
     text: str
+    """What to look for; may be empty for a `literal` in one turn, of which every message is then found."""
     kind: SearchKind = "words"
     """`words` ranks by stemmed words, CJK by pairs of characters; `literal` finds the text anywhere, both in
     NFKC and case folded; `regex` is RE2 over the text as written, `(?i)` in front for any case."""

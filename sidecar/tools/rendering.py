@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct, json
 
 from sidecar.messages.contract import Reading, ToolCall
 from sidecar.messages.fence import strip
@@ -73,8 +73,18 @@ def in_ranges(shown: Sequence[Shown], count: int) -> str:
 
 
 def _call(call: ToolCall) -> str:
-    arguments = " ".join(call.arguments.splitlines()) or "{}"
+    arguments = " ".join(_readable(call.arguments).splitlines()) or "{}"
     return f"[tool: {one_line(call.name)}({arguments})]"
+
+
+def _readable(arguments: str) -> str:
+    """The arguments with characters in place of their escapes: models read and search those."""
+    if "\\u" not in arguments:
+        return arguments
+    try:
+        return json.encode(json.decode(arguments)).decode()
+    except (MsgspecError, RecursionError):
+        return arguments
 
 
 def _safe(text: str) -> str:
