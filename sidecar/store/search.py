@@ -25,6 +25,11 @@ Extract = Callable[[str, bytes], Searchable]
 """Reads what is searched out of a message: its dialect, then its bytes. Called on any thread."""
 
 
+def plain_text(_message_format: str, body: bytes) -> Searchable:
+    """What is searched of a message whose format nobody reads: all of it."""
+    return Searchable(body.decode("utf-8", "replace"), ())
+
+
 class SearchQuery(Struct, frozen=True, kw_only=True):
     """What to look for in one session."""
 

@@ -13,9 +13,9 @@ LONG_RUN = "\x01long"
 
 def facets(row: MessageRow, searchable: Searchable) -> list[str]:
     """The terms of a message that stand for its role, turn and tools."""
-    known = [f"\x01role {row.role}", f"\x01turn {turn_name(row.turn, row.turn_label)}"]
-    known += [f"\x01tool {tool}" for tool in set(searchable.tools)]
-    return [_encodable(facet) for facet in known]
+    known = [_facet("role", row.role), _facet("turn", turn_name(row.turn, row.turn_label))]
+    known += dict.fromkeys(_facet("tool", tool) for tool in searchable.tools)
+    return known
 
 
 class Narrowing(NamedTuple):
@@ -45,14 +45,15 @@ def narrowing(query: SearchQuery) -> Narrowing:
     """What the query asks of messages beside their text."""
     groups: list[tuple[str, ...]] = []
     if query.roles:
-        groups.append(tuple(_encodable(f"\x01role {role_code(role)}") for role in query.roles))
+        groups.append(tuple(_facet("role", role_code(role)) for role in query.roles))
     if query.tool is not None:
-        groups.append((_encodable(f"\x01tool {query.tool}"),))
+        groups.append((_facet("tool", query.tool),))
     if query.turn_id is not None:
-        groups.append((_encodable(f"\x01turn {query.turn_id}"),))
+        groups.append((_facet("turn", query.turn_id),))
     return Narrowing(tuple(groups), query.since_ms, query.until_ms)
 
 
-def _encodable(facet: str) -> str:
-    """Halves of surrogate pairs cannot be written to a file."""
+def _facet(kind: str, value: str) -> str:
+    """No line breaks, which stand between terms, and no halves of surrogate pairs, which no file takes."""
+    facet = f"\x01{kind} {value}".replace("\n", "\x02")
     return facet if facet.isascii() else facet.encode("utf-8", "replace").decode()

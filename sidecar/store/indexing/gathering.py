@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sidecar.store.indexing.facets import LONG_RUN, facets
-from sidecar.store.indexing.shelf import NOWHERE, Places, length_code, matching_words
+from sidecar.store.indexing.shelf import LENGTHS, NOWHERE, Places, length_code, matching_words
 from sidecar.store.indexing.terms import document_terms
 from sidecar.store.records import MessageRow
 from sidecar.store.search import Searchable
@@ -21,7 +21,7 @@ class Gathered:
         self.counts: dict[str, bytearray] = {}
         """For terms that occur more than once in a message."""
         self.length_codes = bytearray()
-        self.total_length = 0
+        self._total = 0
         self._stamps: list[int] = []
         self._runs: dict[str, None] = {}
         self._vocabulary: str | None = None
@@ -50,8 +50,9 @@ class Gathered:
             every.setdefault(facet, []).append(ordinal)
         self._runs.update(dict.fromkeys(terms.runs))
         self._vocabulary = None
-        self.length_codes.append(length_code(terms.length))
-        self.total_length += terms.length
+        code = length_code(terms.length)
+        self.length_codes.append(code)
+        self._total += LENGTHS[code]
         self._stamps.append(row.timestamp_ms)
         self.size += len(searchable.text)
         self.count += 1
@@ -69,6 +70,10 @@ class Gathered:
     def lengths(self) -> Sequence[int]:
         """See `Shelf`."""
         return self.length_codes
+
+    def total_length(self) -> int:
+        """See `Shelf`."""
+        return self._total
 
     def stamps(self, low: int, high: int) -> Sequence[int]:
         """See `Shelf`."""

@@ -214,10 +214,5 @@ def _term(views: Sequence[View], text: str, total: int, required: bool) -> _Term
 
 def _norms(views: Sequence[View], total: int) -> list[float]:
     """What stands for the length in the formula, by length code."""
-    codes = [0] * 256
-    for view in views:
-        lengths = bytes(view.shelf.lengths()[view.low : view.high])
-        for code in set(lengths):
-            codes[code] += lengths.count(code)
-    average = sum(LENGTHS[code] * times for code, times in enumerate(codes)) / max(total, 1) or 1.0
+    average = sum(view.total_length() for view in views) / max(total, 1) or 1.0
     return [_K1 * (1 - _B + _B * length / average) for length in LENGTHS]

@@ -5,7 +5,7 @@ import time
 from sidecar.store.contract import SessionRef, StoreUnavailable
 from sidecar.store.indexing.covering import Gaps, SearchReads, SessionChanged
 from sidecar.store.indexing.searching import Steps, search_steps
-from sidecar.store.search import Searchable, SearchQuery, SearchResult
+from sidecar.store.search import SearchQuery, SearchResult
 
 _AT_ONCE_FROM = 3
 """A search that had to begin anew so often is carried out without a pause."""
@@ -46,8 +46,3 @@ class RunningSearch:
         self._begun += 1
         self._steps = search_steps(reads, self._gaps, self._ref, self._query)
         return self._steps
-
-
-def plain_text(_message_format: str, body: bytes) -> Searchable:
-    """What is searched of a message whose format nobody reads: all of it."""
-    return Searchable(body.decode("utf-8", "replace"), ())

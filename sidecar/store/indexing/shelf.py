@@ -36,6 +36,10 @@ class Shelf(Protocol):
         """The length code of every message, see `length_code`."""
         ...
 
+    def total_length(self) -> int:
+        """The sum of the lengths that the codes stand for."""
+        ...
+
     def stamps(self, low: int, high: int) -> Sequence[int]:
         """The time stamps of the messages with ordinals from `low` up to before `high`."""
         ...
@@ -68,6 +72,13 @@ class View(NamedTuple):
         start, stop = bisect_left(ordinals, self.low), bisect_left(ordinals, self.high)
         return Places(ordinals[start:stop], counts[start:stop])
 
+    def total_length(self) -> int:
+        """The sum of the lengths of the messages, as their codes give them."""
+        if self.low == 0 and self.high >= self.shelf.count:
+            return self.shelf.total_length()
+        codes = bytes(self.shelf.lengths()[self.low : self.high])
+        return sum(LENGTHS[code] * codes.count(code) for code in set(codes))
+
     def admitted(self, narrowing: Narrowing) -> set[int] | None:
         """The ordinals that a query may find, `None` for all."""
         allowed: set[int] | None = None
@@ -91,7 +102,7 @@ def length_code(length: int) -> int:
     return min(255, round(8 * log2(length + 1)))
 
 
-LENGTHS = tuple(2 ** (code / 8) - 1 for code in range(256))
+LENGTHS = tuple(round(2 ** (code / 8)) - 1 for code in range(256))
 """The length that a code stands for."""
 
 

@@ -11,7 +11,7 @@ from sidecar.store.applying import apply
 from sidecar.store.contract import SessionRef, StoreUnavailable, Write
 from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.reads_on_loop import ReadsOnLoop
-from sidecar.store.search import Extract, SearchQuery, SearchResult
+from sidecar.store.search import Extract, SearchQuery, SearchResult, plain_text
 from sidecar.store.submitting import Submitting, mark_withdrawn, refuse
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class MemoryStore(Submitting, ReadsOnLoop):
         super().__init__()
         self._tables: MemoryTables | None = None
         self._queue: deque[Write] = deque()
-        self._extract = extract
+        self._extract = extract or plain_text
         self._gaps: Gaps | None = None
 
     async def open(self) -> None:
@@ -61,10 +61,10 @@ class MemoryStore(Submitting, ReadsOnLoop):
     async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
         """See `SessionSearch`."""
         from sidecar.store.indexing.covering import Gaps
-        from sidecar.store.indexing.running import RunningSearch, plain_text
+        from sidecar.store.indexing.running import RunningSearch
 
         if self._gaps is None:
-            self._gaps = Gaps(self._extract or plain_text)
+            self._gaps = Gaps(self._extract)
         search = RunningSearch(self._gaps, ref, query)
         while True:
             with self._view() as reads:

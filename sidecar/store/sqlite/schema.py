@@ -110,6 +110,23 @@ MIGRATIONS = (
 
     CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE search_segments (
+        segment INTEGER PRIMARY KEY AUTOINCREMENT,
+        session INTEGER NOT NULL,
+        first INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        term_bits INTEGER NOT NULL,
+        word_bits INTEGER NOT NULL,
+        total INTEGER NOT NULL,
+        earliest_ms INTEGER NOT NULL,
+        latest_ms INTEGER NOT NULL,
+        live INTEGER NOT NULL
+    );
+    CREATE INDEX search_segment_by_session ON search_segments (session, first);
+
+    CREATE TABLE search_blocks (block INTEGER PRIMARY KEY, content BLOB NOT NULL);
+    """,
 )
 """Each entry brings the schema from the version that is its index to the next. Entries are never changed."""
 

@@ -12,7 +12,7 @@ import apsw
 
 from sidecar.store.contract import SessionRef, StoreUnavailable, Write
 from sidecar.store.reads_on_loop import ReadsOnLoop
-from sidecar.store.search import Extract, SearchQuery, SearchResult
+from sidecar.store.search import Extract, SearchQuery, SearchResult, plain_text
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import damaged, unavailable
 from sidecar.store.sqlite.lookups import SQLiteLookups
@@ -40,7 +40,7 @@ class SQLiteStore(Submitting, ReadsOnLoop):
         self._writer: Writer | None = None
         self._current: _View | None = None
         self._closed: asyncio.Event | None = None
-        self._extract = extract
+        self._extract = extract or plain_text
         self._search: SearchThread | None = None
 
     async def open(self) -> None:
@@ -62,6 +62,7 @@ class SQLiteStore(Submitting, ReadsOnLoop):
             opened=lambda error: self._call(_settle, opened, error),
             completed=lambda writes: self._call(self.tell, writes),
             closed=lambda: self._call(closed.set),
+            extract=self._extract,
         )
         writer.start()
         error = await opened
@@ -106,10 +107,9 @@ class SQLiteStore(Submitting, ReadsOnLoop):
         """See `SessionSearch`."""
         self._view()
         if self._search is None:
-            from sidecar.store.indexing.running import plain_text
             from sidecar.store.sqlite.search_thread import SearchThread
 
-            self._search = SearchThread(self._path, self._vfs, self._extract or plain_text)
+            self._search = SearchThread(self._path, self._vfs, self._extract)
         return await self._search.search(ref, query)
 
     def _view(self) -> "_View":

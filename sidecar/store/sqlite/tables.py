@@ -1,6 +1,7 @@
 """Changes of stored rows in SQLite, made by the writer thread inside a transaction."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -8,6 +9,9 @@ from sidecar.store.contract import Facts, SessionRef, SessionSettings, SummaryNo
 from sidecar.store.records import MADE_UP, OPENS, MessageRow, SessionRecord
 from sidecar.store.sqlite.connection import Connection, Value
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads
+
+if TYPE_CHECKING:
+    from sidecar.store.sqlite.index_tables import IndexTables
 
 _CACHED = 4096
 """Sessions and keys remembered from one transaction to the next."""
@@ -74,6 +78,9 @@ class SQLiteTables(SQLiteReads):
         self._keys: dict[tuple[str, str], int] = {}
         self._next_row: int | None = None
         self._version: int | None = None
+        self.touched: set[int] = set()
+        """Sessions that were changed; emptied by whom it concerns."""
+        self._index_tables: IndexTables | None = None
 
     def begin(self, now_ms: int) -> None:
         """Begin a transaction, and forget what another process may have changed."""
@@ -163,11 +170,13 @@ class SQLiteTables(SQLiteReads):
 
     def shift_rows(self, uid: int, first: int, by: int) -> None:
         """See `Tables`."""
+        self._index.shift(uid, first, by)
         self._rewrite(_SHIFT_AWAY, (by, uid, first))
         self._rewrite(_SHIFT_BACK, (uid,))
 
     def drop_rows(self, uid: int, first: int) -> None:
         """See `Tables`."""
+        self._index.drop_behind(uid, first)
         self._rewrite("INSERT OR REPLACE INTO marks VALUES ('next_row', ?)", (self.take_row_ids(0),))
         self._rewrite(
             "DELETE FROM facts WHERE row_id IN "
@@ -178,6 +187,8 @@ class SQLiteTables(SQLiteReads):
 
     def move_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
         """See `Tables`."""
+        self._index.move(source.uid, uid, first, last)
+        self.touched.add(uid)
         self._rewrite(_MOVE_ROWS, (source.tag, uid, source.uid, first, last))
 
     def copy_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
@@ -286,7 +297,17 @@ class SQLiteTables(SQLiteReads):
             self._cursor.executemany(
                 _SAVE_SESSION, [(*_mutable(record), record.uid) for record in self._unsaved.values()]
             )
+            self.touched.update(self._unsaved)
             self._unsaved.clear()
+
+    @property
+    def _index(self) -> "IndexTables":
+        """Imported when messages are moved or erased for the first time."""
+        if self._index_tables is None:
+            from sidecar.store.sqlite.index_tables import IndexTables
+
+            self._index_tables = IndexTables(self.connection)
+        return self._index_tables
 
     def _first_free_row(self) -> int:
         newest = self.value("SELECT max(row_id) FROM messages")

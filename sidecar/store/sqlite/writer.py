@@ -4,12 +4,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
 import apsw
 
 from sidecar.store.applying import apply
 from sidecar.store.contract import Delete, StoreUnavailable, Write
+from sidecar.store.search import Extract
 from sidecar.store.sqlite.checkpoints import Checkpoints
 from sidecar.store.sqlite.connection import Connection, connect
 from sidecar.store.sqlite.faults import spoils_the_batch, unavailable
@@ -17,6 +19,11 @@ from sidecar.store.sqlite.schema import prepare
 from sidecar.store.sqlite.tables import SQLiteTables
 from sidecar.store.submitting import mark_withdrawn
 
+if TYPE_CHECKING:
+    from sidecar.store.sqlite.indexer import Indexer
+
+_PAUSE_S = 0.05
+"""So long nothing is written before indexing begins, so that it never delays a burst of writes."""
 _BATCH = 512
 """Writes in one commit at most, so that the first does not wait long for the last."""
 _BUSY_MS = 10_000
@@ -38,12 +45,15 @@ class Writer:
         opened: Callable[[StoreUnavailable | None], None],
         completed: Callable[[list[Write]], None],
         closed: Callable[[], None],
+        extract: Extract,
     ) -> None:
         self._path = path
         self._vfs = vfs
         self._opened = opened
         self._completed = completed
         self._closed = closed
+        self._extract = extract
+        self._indexer: Indexer | None = None
         self._queue: SimpleQueue[Write | None] = SimpleQueue()
         self.put = self._queue.put
         """Queue a write; `None` ends the thread when everything before is done."""
@@ -88,28 +98,54 @@ class Writer:
 
     def _serve(self) -> bool:
         """Carry out what has queued up; false at the end of the queue."""
-        if self._queue.empty():
-            self._checkpoints.rest()
-        batch, more = self._next_batch()
+        batch, more = self._next_batch(self._wait())
         if batch:
             self._carry_out(batch)
             if any(isinstance(write, Delete) and write.result for write in batch):
                 self._checkpoints.scrub()
             self._completed(batch)
             self._checkpoints.keep_up()
+            self._index_behind(len(batch))
         return more
+
+    def _wait(self) -> Write | None:
+        """The next write; pauses are used for what nobody waits for."""
+        if self._queue.empty():
+            self._checkpoints.rest()
+        while self._indexer is None or self._indexer.has_work:
+            try:
+                return self._queue.get(timeout=_PAUSE_S)
+            except Empty:
+                self._index_in_pause()
+        return self._queue.get()
+
+    def _index_in_pause(self) -> None:
+        if self._indexer is None:
+            from sidecar.store.sqlite.indexer import Indexer
+
+            self._indexer = Indexer(self._tables.connection, self._extract, self._checkpoints.note_rewriting)
+        while self._queue.empty() and self._indexer.has_work:
+            self._indexer.step()
+            self._checkpoints.rest()
+
+    def _index_behind(self, writes: int) -> None:
+        if self._indexer is not None:
+            self._indexer.note(self._tables.touched, writes)
+            self._tables.touched.clear()
+            if self._indexer.lags:
+                self._indexer.step()
 
     def _refuse_all(self, error: Exception) -> None:
         """Answer every write with the failure, so that nobody waits for a writer that is no more."""
         more = True
         while more:
-            batch, more = self._next_batch()
+            batch, more = self._next_batch(self._queue.get())
             _fail(batch, error)
             self._completed(batch)
 
-    def _next_batch(self) -> tuple[list[Write], bool]:
+    def _next_batch(self, first: Write | None) -> tuple[list[Write], bool]:
         queue = self._queue
-        taken = [queue.get()]
+        taken = [first]
         taken += [queue.get_nowait() for _ in range(min(queue.qsize(), _BATCH - 1))]
         batch: list[Write] = []
         with self._claim:

@@ -1,0 +1,118 @@
+"""How terms with their places, and vocabularies, are laid out in the blocks that a store keeps.
+
+A term's block is chosen by the leading bits of a checksum. A block has the size of its list of terms, the
+terms, each behind a line break, where the places of each end, and the places of all.
+"""
+
+import sys
+from array import array
+from collections.abc import Iterable, Mapping
+from zlib import crc32
+
+from sidecar.store.indexing.shelf import NOWHERE, Places
+
+LENGTHS_BLOCK = 0xFFFF
+"""The number of the block with the length codes."""
+VOCABULARY_BLOCKS = 0x8000
+"""The number of the first block with words as they are spelled; blocks with places come before."""
+MOST_BITS = 15
+
+_HEAD = 5
+_SINGLY = 0
+_COUNTED = 1
+
+
+def block_of(term: str, bits: int) -> int:
+    """Which of 2 ** `bits` blocks a term is in."""
+    return crc32(term.encode()) >> (32 - bits)
+
+
+def bits_for(size: int, wanted: int) -> int:
+    """The bits that make blocks of about `wanted` bytes, of content of this size."""
+    return min(MOST_BITS, max(0, (size // wanted).bit_length()))
+
+
+def encode_places(ordinals: Iterable[int], counts: bytes | bytearray) -> bytes:
+    """The places of a term; `counts` is empty where all are 1."""
+    listed = _bytes_of(array("H", ordinals))
+    return bytes((_COUNTED,)) + listed + counts if counts else bytes((_SINGLY,)) + listed
+
+
+def decode_places(encoded: bytes) -> Places:
+    """What `encode_places` encoded."""
+    if encoded[0] == _SINGLY:
+        return Places(_array_of("H", encoded[1:]), b"")
+    size = (len(encoded) - 1) // 3
+    return Places(_array_of("H", encoded[1 : 1 + 2 * size]), encoded[1 + 2 * size :])
+
+
+def join_places(found: list[tuple[int, bytes]]) -> bytes:
+    """The places of one term on neighbouring shelves, with what is added to the ordinals of each."""
+    if len(found) == 1 and found[0][0] == 0:
+        return found[0][1]
+    ordinals = array("H")
+    counts = bytearray()
+    counted = any(encoded[0] == _COUNTED for _, encoded in found)
+    for offset, encoded in found:
+        places = decode_places(encoded)
+        ordinals.extend([ordinal + offset for ordinal in places.ordinals])
+        if counted:
+            counts += bytes(places.counts) or b"\1" * len(places.ordinals)
+    return encode_places(ordinals, counts)
+
+
+def encode_block(terms: Mapping[str, bytes]) -> bytes:
+    """A block with the encoded places of its terms."""
+    head = ("\n" + "\n".join(terms) + "\n").encode()
+    ends: list[int] = []
+    end = 0
+    for places in terms.values():
+        end += len(places)
+        ends.append(end)
+    kind = b"H" if end < 1 << 16 else b"I"
+    listed = _bytes_of(array(kind.decode(), ends))
+    return b"".join((kind, len(head).to_bytes(4, "little"), head, listed, *terms.values()))
+
+
+def decode_block(block: bytes) -> list[tuple[str, bytes]]:
+    """The terms of a block with their encoded places."""
+    size, ends, start = _layout(block)
+    terms = block[_HEAD + 1 : _HEAD + size - 1].decode().split("\n")
+    found: list[tuple[str, bytes]] = []
+    begin = 0
+    for term, end in zip(terms, ends, strict=True):
+        found.append((term, block[start + begin : start + end]))
+        begin = end
+    return found
+
+
+def find_places(block: bytes, term: str) -> Places:
+    """Where a term occurs that would be in this block."""
+    size = int.from_bytes(block[1:_HEAD], "little")
+    at = block.find(b"\n%b\n" % term.encode(), _HEAD, _HEAD + size)
+    if at < 0:
+        return NOWHERE
+    index = block.count(b"\n", _HEAD, at)
+    _, ends, start = _layout(block)
+    return decode_places(block[start + (ends[index - 1] if index else 0) : start + ends[index]])
+
+
+def _layout(block: bytes) -> tuple[int, "array[int]", int]:
+    size = int.from_bytes(block[1:_HEAD], "little")
+    kind = chr(block[0])
+    head = block[_HEAD : _HEAD + size]
+    start = _HEAD + size + (head.count(b"\n") - 1) * (2 if kind == "H" else 4)
+    return size, _array_of(kind, block[_HEAD + size : start]), start
+
+
+def _array_of(kind: str, content: bytes) -> "array[int]":
+    found = array(kind, content)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
+
+
+def _bytes_of(numbers: "array[int]") -> bytes:
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()

@@ -1,0 +1,189 @@
+"""Segments: shelves in the form in which a store keeps them, made from messages or from smaller ones."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from sidecar.store.indexing.blocks import (
+    LENGTHS_BLOCK,
+    MOST_BITS,
+    VOCABULARY_BLOCKS,
+    bits_for,
+    block_of,
+    decode_block,
+    encode_block,
+    encode_places,
+    find_places,
+    join_places,
+)
+from sidecar.store.indexing.gathering import Gathered
+from sidecar.store.indexing.shelf import MOST_WORDS, NOWHERE, Places, matching_words
+
+FORMAT = 1
+"""Raised with every change of what is indexed or how; what was indexed before is then indexed anew."""
+
+_BLOCK = 1_000
+"""Bytes of places that are wanted in a block."""
+_VOCABULARY = 60_000
+"""Bytes of words that are wanted in a block."""
+
+_AT_ONCE = 1_000
+
+Blocks = list[tuple[int, bytes]]
+"""Blocks by their numbers."""
+
+
+class Segment(NamedTuple):
+    """What is noted of a segment beside its blocks."""
+
+    segment: int
+    """Given by the store, and never given again."""
+    session: int
+    """The uid of the owner of its messages."""
+    first: int
+    size: int
+    """How many messages: at most 65,535."""
+    term_bits: int
+    word_bits: int
+    total: int
+    """The sum of the lengths that the length codes stand for."""
+    earliest_ms: int
+    latest_ms: int
+
+    @property
+    def behind(self) -> int:
+        """The position behind its last message."""
+        return self.first + self.size
+
+
+class SegmentShelf:
+    """`Shelf` over the blocks of a segment."""
+
+    def __init__(
+        self,
+        segment: Segment,
+        read: Callable[[int, int], bytes | None],
+        read_stamps: Callable[[int, int, int], list[int]],
+    ) -> None:
+        self.first = segment.first
+        self.count = segment.size
+        self._segment = segment
+        self._read = read
+        self._read_stamps = read_stamps
+
+    def places(self, term: str) -> Places:
+        """See `Shelf`."""
+        block = self._read(self._segment.segment, block_of(term, self._segment.term_bits))
+        return NOWHERE if block is None else find_places(block, term)
+
+    def lengths(self) -> Sequence[int]:
+        """See `Shelf`."""
+        return self._read(self._segment.segment, LENGTHS_BLOCK) or b""
+
+    def total_length(self) -> int:
+        """See `Shelf`."""
+        return self._segment.total
+
+    def stamps(self, low: int, high: int) -> Sequence[int]:
+        """See `Shelf`."""
+        return self._read_stamps(self._segment.session, self.first + low, self.first + high - 1)
+
+    def time_span(self) -> tuple[int, int]:
+        """See `Shelf`."""
+        return self._segment.earliest_ms, self._segment.latest_ms
+
+    def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
+        """See `Shelf`."""
+        found: list[str] = []
+        for number in range(1 << self._segment.word_bits):
+            block = self._read(self._segment.segment, VOCABULARY_BLOCKS + number)
+            if block is not None:
+                words, complete = matching_words(block.decode(), part, opens=opens, closes=closes)
+                found += words
+                if not complete or len(found) > MOST_WORDS:
+                    return found[:MOST_WORDS], False
+        return found, True
+
+
+def segment_of(gathered: Gathered, session: int) -> Segment:
+    """What is to be noted of a segment with these messages."""
+    places = sum(2 * len(ordinals) for ordinals in gathered.ordinals.values())
+    size = places + sum(len(term) + 4 for term in gathered.ordinals)
+    words = sum(len(run) + 1 for run in gathered.runs)
+    earliest, latest = gathered.time_span()
+    bits = bits_for(size, _BLOCK), bits_for(words, _VOCABULARY)
+    return Segment(
+        0, session, gathered.first, gathered.count, *bits, gathered.total_length(), earliest, latest
+    )
+
+
+def blocks_of(gathered: Gathered, segment: Segment) -> Iterator[Blocks]:
+    """The blocks of a segment with these messages, some at a time, by rising number."""
+    by_block: dict[int, dict[str, bytes]] = {}
+    for index, (term, ordinals) in enumerate(gathered.ordinals.items()):
+        places = encode_places(ordinals, gathered.counts.get(term, b""))
+        by_block.setdefault(block_of(term, segment.term_bits), {})[term] = places
+        if index % _AT_ONCE == _AT_ONCE - 1:
+            yield []
+    yield [(number, encode_block(by_block[number])) for number in sorted(by_block)]
+    yield from _vocabulary(gathered.runs, segment.word_bits)
+    yield [(LENGTHS_BLOCK, bytes(gathered.length_codes))]
+
+
+def merged(segments: Sequence[Segment]) -> Segment:
+    """What is to be noted of one segment instead of these, of which each begins where the one before ends."""
+    first = segments[0]
+    return Segment(
+        0,
+        first.session,
+        first.first,
+        sum(each.size for each in segments),
+        _joint_bits(each.term_bits for each in segments),
+        _joint_bits(each.word_bits for each in segments),
+        sum(each.total for each in segments),
+        min(each.earliest_ms for each in segments),
+        max(each.latest_ms for each in segments),
+    )
+
+
+def merged_blocks(
+    segments: Sequence[Segment], target: Segment, read: Callable[[int, int], bytes | None]
+) -> Iterator[Blocks]:
+    """The blocks of the merged segment, some at a time, by rising number."""
+    offsets = [segment.first - segments[0].first for segment in segments]
+    bits = max(segment.term_bits for segment in segments)
+    for part in range(1 << bits):
+        found: dict[str, list[tuple[int, bytes]]] = {}
+        for segment, offset in zip(segments, offsets, strict=True):
+            block = read(segment.segment, part >> (bits - segment.term_bits))
+            for term, places in () if block is None else decode_block(block):
+                if segment.term_bits == bits or block_of(term, bits) == part:
+                    found.setdefault(term, []).append((offset, places))
+        by_block: dict[int, dict[str, bytes]] = {}
+        for term, places in found.items():
+            by_block.setdefault(block_of(term, target.term_bits), {})[term] = join_places(places)
+        yield [(number, encode_block(by_block[number])) for number in sorted(by_block)]
+    words: dict[str, None] = {}
+    for segment in segments:
+        for number in range(1 << segment.word_bits):
+            block = read(segment.segment, VOCABULARY_BLOCKS + number)
+            words.update(dict.fromkeys((block or b"").decode().strip("\n").split("\n")))
+            yield []
+    words.pop("", None)
+    yield from _vocabulary(words, target.word_bits)
+    yield [(LENGTHS_BLOCK, b"".join(read(each.segment, LENGTHS_BLOCK) or b"" for each in segments))]
+
+
+def _vocabulary(words: Iterable[str], bits: int) -> Iterator[Blocks]:
+    by_block: dict[int, list[str]] = {}
+    for index, word in enumerate(words):
+        by_block.setdefault(block_of(word, bits), []).append(word)
+        if index % _AT_ONCE == _AT_ONCE - 1:
+            yield []
+    for number in sorted(by_block):
+        listed = "\n".join(by_block[number])
+        yield [(VOCABULARY_BLOCKS + number, f"\n{listed}\n".encode())]
+
+
+def _joint_bits(bits: Iterable[int]) -> int:
+    """As many blocks as there were, or half of that: what segments share is then there once."""
+    return min(MOST_BITS, sum(1 << each for each in bits).bit_length() - 1)

@@ -1,0 +1,99 @@
+"""Changes of the search index in SQLite, made by the writer thread inside a transaction."""
+
+from sidecar.store.indexing.segments import FORMAT, Blocks, Segment
+from sidecar.store.sqlite.connection import Row
+from sidecar.store.sqlite.index_reads import SEGMENT_COLUMNS, IndexReads, block_id
+
+_ADD_SEGMENT = (
+    "INSERT INTO search_segments (session, first, size, term_bits, word_bits, total, earliest_ms, latest_ms, "
+    "live) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_ADD_BLOCK = "INSERT INTO search_blocks (block, content) VALUES (?, ?)"
+_DROP_BLOCKS = "DELETE FROM search_blocks WHERE block BETWEEN ? AND ?"
+_DROP_SEGMENT = "DELETE FROM search_segments WHERE segment = ?"
+_BEHIND = "SELECT segment FROM search_segments WHERE session = ? AND (first + size > ? OR NOT live)"
+_ACROSS = (
+    "SELECT segment FROM search_segments WHERE session = ? "
+    "AND (first < ?2 AND first + size > ?2 OR first <= ?3 AND first + size > ?3 + 1 OR NOT live)"
+)
+
+
+class IndexTables(IndexReads):
+    """What happens to the index when messages move or go, and when it grows."""
+
+    def drop_behind(self, uid: int, first: int) -> bool:
+        """Erase what is indexed of messages from this position on; with it goes their neighbours' on a shelf.
+
+        Whether there was anything.
+        """
+        return self._drop(self.query(_BEHIND, (uid, first)))
+
+    def shift(self, uid: int, first: int, by: int) -> bool:
+        """Follow messages that move up from a position on. Whether anything was erased for it."""
+        dropped = self._drop(self.query(_ACROSS, (uid, first, first - 1)))
+        self._cursor.execute(
+            "UPDATE search_segments SET first = first + ? WHERE session = ? AND first >= ?", (by, uid, first)
+        )
+        return dropped
+
+    def move(self, source: int, uid: int, first: int, last: int) -> bool:
+        """Follow messages that become another session's own. Whether anything was erased for it."""
+        dropped = self._drop(self.query(_ACROSS, (source, first, last)))
+        self._cursor.execute(
+            "UPDATE search_segments SET session = ? WHERE session = ? AND first BETWEEN ? AND ?",
+            (uid, source, first, last),
+        )
+        return dropped
+
+    def add(self, segment: Segment, *, live: bool) -> int:
+        """Note a segment; the number given to it."""
+        self._cursor.execute(_ADD_SEGMENT, (*segment[1:], int(live)))
+        return self.connection.last_insert_rowid()
+
+    def add_blocks(self, segment: int, blocks: Blocks) -> None:
+        """Keep blocks of a segment."""
+        self._cursor.executemany(
+            _ADD_BLOCK, [(block_id(segment, number), content) for number, content in blocks]
+        )
+
+    def retire(self, segments: list[int]) -> None:
+        """Let searches no longer see these segments."""
+        for segment in segments:
+            self._cursor.execute("UPDATE search_segments SET live = 0 WHERE segment = ?", (segment,))
+
+    def reveal(self, segment: int, first: int) -> None:
+        """Let searches see a segment, which begins at this position."""
+        self._cursor.execute(
+            "UPDATE search_segments SET live = 1, first = ? WHERE segment = ?", (first, segment)
+        )
+
+    def retired(self) -> list[int]:
+        """Segments that searches do not see: replaced, or never completed."""
+        return [segment for (segment,) in self.query("SELECT segment FROM search_segments WHERE NOT live")]
+
+    def drop(self, segment: int) -> None:
+        """Erase a segment."""
+        self._drop([(segment,)])
+
+    def exists(self, segment: int) -> bool:
+        """Whether a segment has not been erased."""
+        return self.value("SELECT 1 FROM search_segments WHERE segment = ?", (segment,)) is not None
+
+    def find(self, segment: int) -> Segment | None:
+        """A segment that searches see."""
+        found = self.query(
+            f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE segment = ? AND live", (segment,)
+        )
+        return Segment._make(found[0]) if found else None
+
+    def adopt_format(self) -> None:
+        """Retire what another version has indexed in another way."""
+        if self.value("SELECT value FROM marks WHERE name = 'index_format'") != FORMAT:
+            self._cursor.execute("UPDATE search_segments SET live = 0 WHERE live")
+            self._cursor.execute("INSERT OR REPLACE INTO marks VALUES ('index_format', ?)", (FORMAT,))
+
+    def _drop(self, segments: list[Row]) -> bool:
+        for (segment,) in segments:
+            self._cursor.execute(_DROP_BLOCKS, (block_id(segment, 0), block_id(segment, 0xFFFF)))
+            self._cursor.execute(_DROP_SEGMENT, (segment,))
+        return bool(segments)
