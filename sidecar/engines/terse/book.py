@@ -21,8 +21,11 @@ from sidecar.engine.signature import digest
 from sidecar.engines.terse.scribe import LogLine, Scribe
 
 STATE = "log"
-FARTHEST = 20_000
-"""Messages that are read at most for one answer; where more are new, what lies before them stays out."""
+NEAR, FARTHEST = 2_000, 20_000
+"""Messages that are read at most for one answer; where more are new, what lies before them stays out.
+
+The nearer ones do where their lines are as many as can be shown.
+"""
 PIECE = 500
 """Messages that are read before other sessions get their turn."""
 BOOKMARK_EVERY = 1000
@@ -103,36 +106,46 @@ class Books:
         self._books: OrderedDict[str, Book] = OrderedDict()
 
     async def lines(
-        self, session: Session, last: int, floor: int, *, next_turn: int, untagged: bool
+        self, session: Session, last: int, floor: int, *, next_turn: int, untagged: bool, enough: int
     ) -> list[LogLine]:
         """The lines of the stored messages at positions `floor` to `last`.
 
-        `next_turn` is the turn that follows; a turn before it is over.
+        `next_turn` is the turn that follows; a turn before it is over. Lines of `enough` tokens are as many
+        as can be shown.
         """
-        book = await self._book(session, last, floor, untagged)
+        book = await self._book(session, last, floor, untagged, enough)
         lines = book.upto(last, floor)
         if book.last == last and book.scribe.turn < next_turn:
             lines += book.scribe.end_of_turn()
         return lines
 
-    async def _book(self, session: Session, last: int, floor: int, untagged: bool) -> Book:
-        history = session.history
+    async def _book(self, session: Session, last: int, floor: int, untagged: bool, enough: int) -> Book:
+        version = session.history.version
         book = self._books.get(session.session_id)
-        if book is None or book.version != history.version or book.scribe.untagged != untagged:
+        if book is None or book.version != version or book.scribe.untagged != untagged:
             book = await self._taken_over(session, untagged)
-            self._books[session.session_id] = book
-            if len(self._books) > KEPT_SESSIONS:
-                self._books.popitem(last=False)
+        behind = last - book.last
+        if floor > book.last + 1 or behind > (FARTHEST if book.lines else NEAR):
+            book = await self._anew(session, last, floor, untagged, enough)
+        else:
+            await self._read_on(session, book, last)
+        self._books[session.session_id] = book
         self._books.move_to_end(session.session_id)
-        first = max(last - FARTHEST + 1, floor)
-        if first > book.last + 1:
-            book = self._fresh(history.version, first, untagged)
-            self._books[session.session_id] = book
-        await self._read_on(session, book, last)
+        if len(self._books) > KEPT_SESSIONS:
+            self._books.popitem(last=False)
         if book.bookmarks and book.bookmarks[-1].position > book.kept_to:
             book.kept_to = book.bookmarks[-1].position
             await session.save_state(STATE, book.to_keep(floor))
         book.forget(floor)
+        return book
+
+    async def _anew(self, session: Session, last: int, floor: int, untagged: bool, enough: int) -> Book:
+        """A book that reaches back to the floor, or as far as its lines can be shown."""
+        book = self._fresh(session.history.version, max(last - NEAR + 1, floor), untagged)
+        await self._read_on(session, book, last)
+        if book.first > floor and sum(line.tokens for line in book.lines) <= enough:
+            book = self._fresh(session.history.version, max(last - FARTHEST + 1, floor), untagged)
+            await self._read_on(session, book, last)
         return book
 
     async def _read_on(self, session: Session, book: Book, last: int) -> None:

@@ -64,20 +64,22 @@ class Planner:
         plan: Plan | None = None
         for start in dict.fromkeys((kept_start(newest, state, self._recent), exact)):
             if start is not None:
-                plan = await self._from(session, newest, start, state)
+                plan = await self._from(session, newest, start, room, state)
                 if plan.tokens <= room:
                     return plan
         if plan is not None and plan.window.tokens <= room:
             return _with_fewer_lines(session, plan, room)
         return await self._with_fewer_turns(session, newest, exact or 0, room, state)
 
-    async def _from(self, session: Session, newest: Newest, start: int, state: WindowState) -> Plan:
+    async def _from(
+        self, session: Session, newest: Newest, start: int, room: int, state: WindowState
+    ) -> Plan:
         """The answer with everything from an index on in full."""
         entries = newest.entries
         is_cut = start < len(entries) and (start > 0 or not newest.whole)
         cut = entries[start].message_id if is_cut else None
         window = await open_window(session.timeline, entries, start, cut)
-        return await self._with_log(session, newest, window, state)
+        return await self._with_log(session, newest, window, room, state)
 
     async def _with_fewer_turns(
         self, session: Session, newest: Newest, start: int, room: int, state: WindowState
@@ -86,7 +88,7 @@ class Planner:
         entries = newest.entries[start:]
         reserve = 0
         if entries:
-            least = await self._from(session, newest, len(newest.entries) - 1, state)
+            least = await self._from(session, newest, len(newest.entries) - 1, room, state)
             reserve = min(session.calibrated(least.log.tokens), room // LOG_SHARE)
         lasting = int(room * SLACK) - reserve
         target = lasting if self.settings.recentTurnsSlack else room - reserve
@@ -94,11 +96,13 @@ class Planner:
         at = newest.index_of(window.cut) if window.cut else None
         if at is not None and at not in newest.starts:
             window = await cut_window(session.timeline, entries, room - reserve, lasting)
-        plan = await self._with_log(session, newest, window, state)
+        plan = await self._with_log(session, newest, window, room, state)
         return plan if plan.tokens <= room else _with_fewer_lines(session, plan, room)
 
-    async def _with_log(self, session: Session, newest: Newest, window: Window, state: WindowState) -> Plan:
-        log = await self._log(session, window, state.floor)
+    async def _with_log(
+        self, session: Session, newest: Newest, window: Window, room: int, state: WindowState
+    ) -> Plan:
+        log = await self._log(session, window, state.floor, room)
         tokens = window.tokens + session.calibrated(log.tokens)
         return Plan(window, log, tokens, self._state(newest, window.cut, state))
 
@@ -112,7 +116,7 @@ class Planner:
             return before
         return WindowState(start=cut, turns=newest.turns_from(at), recent=self._recent, floor=before.floor)
 
-    async def _log(self, session: Session, window: Window, floor: int) -> ActivityLog:
+    async def _log(self, session: Session, window: Window, floor: int, enough: int) -> ActivityLog:
         """The log of what stands in front of the window."""
         if window.cut is None:
             return ActivityLog((), 0)
@@ -122,7 +126,9 @@ class Planner:
         if first.position is None:
             last, unstored = await _only_in_the_list(session, first)
         untagged = self.settings.logUntagged
-        lines = await self._books.lines(session, last, floor, next_turn=first.turn, untagged=untagged)
+        lines = await self._books.lines(
+            session, last, floor, next_turn=first.turn, untagged=untagged, enough=enough
+        )
         return ActivityLog([*lines, *self._lines_of(unstored)], last)
 
     def _lines_of(self, entries: list[Entry]) -> list[LogLine]:
