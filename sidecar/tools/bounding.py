@@ -44,16 +44,22 @@ def bounded(
     return f"{in_ranges(shortened, count)}\n--- {'; '.join(notes)}. {hint} ---"
 
 
-def closed(lines: Sequence[str], hint: str) -> str:
-    """As many of the lines as the bound allows, and a closing line where some are left out."""
+def closed(lines: Sequence[str], hint: str, *, in_part: int) -> str:
+    """As many of the lines as the bound allows, and a closing line where not everything is shown.
+
+    `in_part` says how many of the lines show only a part of their message.
+    """
     size, kept = 0, 0
     for line in lines:
         size += len(line) + 1
         if size > LIMIT - CLOSING:
             break
         kept += 1
+    notes = [f"{len(lines) - kept} more are left out"] if kept < len(lines) else []
+    if in_part:
+        notes.append(f"of {in_part} long {'messages' if in_part > 1 else 'message'} the rest is left out")
     shown = "\n".join(lines[:kept])
-    return shown if kept == len(lines) else f"{shown}\n--- {len(lines) - kept} more are left out. {hint} ---"
+    return f"{shown}\n--- {'; '.join(notes)}. {hint} ---" if notes else shown
 
 
 def _chosen(shown: Sequence[Shown], first_wanted: Sequence[int], room: int) -> list[Shown]:

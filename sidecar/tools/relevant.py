@@ -48,25 +48,28 @@ async def most_relevant(session: ToolSession, question: str, limit: int) -> Tool
     text_length = min(TEXT, ALL_TEXTS // len(found))
     lines: list[str] = []
     hits: list[Hit] = []
+    in_part = 0
     for number, hit in enumerate(found, 1):
-        line, known = await _told(session, question, hit, max(length, 80), text_length)
+        line, cut_off, known = await _told(session, question, hit, max(length, 80), text_length)
         lines.append(f"{number}. {line}")
         hits.append(known)
+        in_part += cut_off
     hint = 'Use a smaller "limit", or mode "turn" with one of the turns above'
-    return ToolOutcome(closed(lines, hint), json.encode(Hits(hits)))
+    return ToolOutcome(closed(lines, hint, in_part=in_part), json.encode(Hits(hits)))
 
 
 async def _told(
     session: ToolSession, question: str, hit: SearchHit, length: int, text_length: int
-) -> tuple[str, Hit]:
-    """One hit for the model, and for programs."""
+) -> tuple[str, bool, Hit]:
+    """One hit for the model, whether that is only a part of the message, and the hit for programs."""
     stored = await session.read(hit.position - LOOK_BACK, hit.position)
     readings = [session.dialect.read(message.body) for message in stored]
     message, reading = stored[-1], readings[-1]
     shown = show(message, reading, tool_names(readings))
-    line = shown.shortened(length + shown.head, lambda text, most: best_passage(text, question, most)).text
+    part = shown.shortened(length + shown.head, lambda text, most: best_passage(text, question, most))
     text = best_passage(plain_text(reading), question, text_length)
-    return line, Hit(message.message_id, message.turn_id, round(hit.score, 4), text)
+    known = Hit(message.message_id, message.turn_id, round(hit.score, 4), text)
+    return part.text, part is not shown, known
 
 
 def _nothing(session: ToolSession, question: str) -> str:
