@@ -45,7 +45,7 @@ def test_required_includes_the_prompt_that_the_host_adds(tmp_path: Path) -> None
             host.assemble("s", tokenBudget=100, prompt=prompt)
         required = refused.value.data["required"]
         assert host.assemble("s", tokenBudget=required, prompt=prompt).tokens < required
-        assert required > host.assemble("s", tokenBudget=required).tokens + 150
+        assert required >= 200, "the prompt is the newest user message, and its tokens count"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -53,7 +53,7 @@ class Guard:
         self.stubs = Stubs(self._writer)
         """Results that stay replaced from answer to answer."""
 
-    async def shrink_minimum(self, timeline: Timeline, budget: int) -> bool:
+    async def shrink_minimum(self, timeline: Timeline, budget: int, *, prompted: bool = False) -> bool:
         """Replace results of the minimum where it exceeds `budget` otherwise; true where any is new.
 
         Engines choose after that, so that one large result does not push everything else out.
@@ -61,19 +61,26 @@ class Guard:
         Raises:
             Overflow: the minimum exceeds `budget` even so.
         """
-        needed = [self._writer.kept(entry, "recent", needed=True) for entry in await minimum(timeline)]
+        needed = [
+            self._writer.kept(entry, "recent", needed=True)
+            for entry in await minimum(timeline, prompted=prompted)
+        ]
         fitted = self._fitter.fit(needed, budget)
         return self.stubs.add(slot.entry for slot in fitted.slots if slot.entry)
 
-    async def answer(self, assembly: Assembly, timeline: Timeline, budget: int) -> Answer:
+    async def answer(
+        self, assembly: Assembly, timeline: Timeline, budget: int, *, prompted: bool = False
+    ) -> Answer:
         """The assembly with what is missing added and what is too much taken away.
+
+        `prompted` says that the host adds the newest user message itself, behind the answer.
 
         Raises:
             Overflow: the minimum alone exceeds `budget`.
         """
         addition, append = assembly.system_prompt_addition, assembly.user_message_append
         extra = self._text_tokens(addition) + self._text_tokens(append)
-        slots = self._slots(assembly, await minimum(timeline))
+        slots = self._slots(assembly, await minimum(timeline, prompted=prompted))
         try:
             fitted = self._fitter.fit(slots, budget - extra)
         except Overflow:

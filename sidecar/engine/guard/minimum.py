@@ -15,9 +15,14 @@ REACH = 4096
 """Tokens back from the end within which the last group is looked for first."""
 
 
-async def minimum(timeline: Timeline) -> list[Entry]:
-    """The entries that must not be left out, in order."""
+async def minimum(timeline: Timeline, *, prompted: bool = False) -> list[Entry]:
+    """The entries that must not be left out, in order.
+
+    `prompted` says that the host adds the newest user message itself, behind the answer.
+    """
     needed = {entry.place: entry for entry in await timeline.system()}
+    if prompted:
+        return [needed[place] for place in sorted(needed)]
     reach = REACH
     while True:
         newest, whole = await timeline.tail(reach)

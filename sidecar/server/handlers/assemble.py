@@ -89,11 +89,15 @@ class AssembleHandlers:
             assembly = await self._asked(seat, session, request)
             return live.guard.as_came([item.entry for item in assembly.items if isinstance(item, Kept)])
         try:
-            return await self._guarded(seat, session, request)
+            if reserved > budget:
+                await live.guard.shrink_minimum(timeline, budget - reserved, prompted=True)
+            return await self._guarded(seat, session, request, prompted=reserved > 0)
         except Overflow as error:
             raise overflow(error, reserved, budget) from None
 
-    async def _guarded(self, seat: Seat, session: EngineSession, request: AssembleRequest) -> Answer:
+    async def _guarded(
+        self, seat: Seat, session: EngineSession, request: AssembleRequest, *, prompted: bool
+    ) -> Answer:
         """The engine's choice, made safe; asked again for less where that alone was too much.
 
         Raises:
@@ -101,14 +105,14 @@ class AssembleHandlers:
         """
         guard, timeline = session.live.guard, session.timeline
         await show_stubs(session)
-        changed = await guard.shrink_minimum(timeline, request.budget)
+        changed = await guard.shrink_minimum(timeline, request.budget, prompted=prompted)
         assembly = await self._asked(seat, session, request)
-        answer = await guard.answer(assembly, timeline, request.budget)
+        answer = await guard.answer(assembly, timeline, request.budget, prompted=prompted)
         if answer.fitted.excess:
             # What the guard leaves out comes back next time; an engine's own cut stays where it is.
             less = structs.replace(request, budget=max(request.budget - answer.fitted.excess, 0))
             assembly = await self._asked(seat, session, less)
-            answer = await guard.answer(assembly, timeline, request.budget)
+            answer = await guard.answer(assembly, timeline, request.budget, prompted=prompted)
         changed |= guard.stubs.add(slot.entry for slot in answer.fitted.slots if slot.entry)
         if changed:
             await keep_stubs(session)
