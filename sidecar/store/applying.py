@@ -26,6 +26,15 @@ _RULES: dict[str, Callable[[Tables, Any], Any]] = {
     "save_facts": save_facts,
     "add_summary": add_summary,
     "record_advancement": record_advancement,
+    "push_episode": lambda tables, write: tables.buffers.push(write),
+    "claim_episodes": lambda tables, write: tables.buffers.claim(write),
+    "drop_episodes": lambda tables, write: tables.buffers.drop(write),
+    "add_injected_id": lambda tables, write: tables.buffers.add_injected_id(
+        write.place, write.session_id, write.item_id
+    ),
+    "clear_injected_ids": lambda tables, write: tables.buffers.clear_injected_ids(
+        write.place, write.session_id
+    ),
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from sidecar.store.buffer import BufferRows
 from sidecar.store.contract import Facts, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.records import KeyedRow, MessageRow, SessionRecord
 
@@ -52,6 +53,11 @@ class Tables(RowReads, Protocol):
 
     now_ms: int
     """The time of the step."""
+
+    @property
+    def buffers(self) -> BufferRows:
+        """The buffers that are kept beside the sessions."""
+        ...
 
     def take_row_ids(self, count: int) -> int:
         """The first of `count` row ids in a row that nothing has had before."""
@@ -122,11 +128,11 @@ class Tables(RowReads, Protocol):
         ...
 
     def copy_state(self, source: SessionRef, target: SessionRef) -> None:
-        """Replace the target's values by those of the source."""
+        """Replace the target's values by those of the source, and give it the source's injected ids."""
         ...
 
     def drop_belongings(self, ref: SessionRef) -> None:
-        """Erase the values, session settings and advancement keys that are kept under this name."""
+        """Erase the values, settings, advancement keys, episodes and injected ids kept under this name."""
         ...
 
     def add_summary(self, uid: int, node: SummaryNode) -> None:

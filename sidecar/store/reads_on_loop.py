@@ -1,9 +1,11 @@
-"""The reads of `SessionStore`, for stores that answer them on the loop's own thread."""
+"""The reads of `SessionStore`, by way of one method that tells where a store answers them."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
+from sidecar.store.buffer import BufferRows
 from sidecar.store.contract import (
     KeyedMessage,
     SessionHead,
@@ -21,12 +23,17 @@ from sidecar.store.reading import (
     read_turn_start,
 )
 
+_T = TypeVar("_T")
+
 Lacking = list[tuple[SessionRef, str, int, list[StoredMessage]]]
 """Messages without facts, in batches a session: ref, message format, revision, messages."""
 
 
 class Lookups(RowReads, Protocol):
-    """What such a store reads, each as the method of `SessionStore` with the same name says."""
+    """What a store reads, each as the method of `SessionStore` with the same name says."""
+
+    @property
+    def buffers(self) -> BufferRows: ...
 
     def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None: ...
     def sessions(
@@ -41,8 +48,85 @@ class Lookups(RowReads, Protocol):
         ...
 
 
-class ReadsOnLoop:
-    """Every read of `SessionStore`, by way of `_view`."""
+class SessionReads:
+    """Every read of `SessionStore`, by way of `read`."""
+
+    async def read(self, question: Callable[[Lookups], _T]) -> _T:
+        """The answer to a question, from one consistent state of the store.
+
+        Raises:
+            StoreUnavailable: the store is not open, or cannot be read.
+        """
+        raise NotImplementedError
+
+    async def read_buffers(self, question: Callable[[BufferRows], _T]) -> _T:
+        """See `HoldsBuffers`."""
+        return await self.read(lambda reads: question(reads.buffers))
+
+    async def session(self, ref: SessionRef) -> SessionHead | None:
+        """See `SessionStore`."""
+        record = await self.read(lambda reads: reads.session(ref))
+        return None if record is None else record.head()
+
+    async def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.session_by_key(namespace, session_key))
+
+    async def sessions(
+        self, namespace: str | None, limit: int, cursor: str | None
+    ) -> tuple[list[SessionHead], str | None]:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.sessions(namespace, limit, cursor))
+
+    async def messages(self, ref: SessionRef, first: int, last: int) -> list[StoredMessage]:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: read_messages(reads, ref, first, last))
+
+    async def messages_of_role(self, ref: SessionRef, role: str) -> list[StoredMessage]:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: read_messages_of_role(reads, ref, role))
+
+    async def message(self, ref: SessionRef, message_id: str) -> StoredMessage | None:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: read_message(reads, ref, message_id))
+
+    async def keyed(self, ref: SessionRef, first: int, last: int) -> list[KeyedMessage]:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: read_keyed(reads, ref, first, last))
+
+    async def turn_start(self, ref: SessionRef, turn: int) -> int | None:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: read_turn_start(reads, ref, turn))
+
+    async def without_facts(self, limit: int) -> Lacking:
+        """See `SessionStore`."""
+        while True:
+            found, complete = await self.read(lambda reads: reads.without_facts(limit))
+            if found or complete:
+                return found
+            await asyncio.sleep(0)
+
+    async def summaries(self, ref: SessionRef) -> list[SummaryNode]:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.summaries(ref))
+
+    async def settings(
+        self, namespace: str, scope: Literal["session", "agent"], scope_id: str
+    ) -> SessionSettings:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.settings_of(namespace, scope, scope_id))
+
+    async def state(self, ref: SessionRef, name: str) -> bytes | None:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.state(ref, name))
+
+    async def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.advancement_known(ref, advancement_key))
+
+
+class ReadsOnLoop(SessionReads):
+    """The same for stores that answer on the loop's own thread, by way of `_view`."""
 
     def _view(self) -> AbstractContextManager[Lookups]:
         """One consistent state of the store for all reads inside.
@@ -52,76 +136,7 @@ class ReadsOnLoop:
         """
         raise NotImplementedError
 
-    async def session(self, ref: SessionRef) -> SessionHead | None:
-        """See `SessionStore`."""
+    async def read(self, question: Callable[[Lookups], _T]) -> _T:
+        """See `SessionReads`."""
         with self._view() as reads:
-            record = reads.session(ref)
-            return None if record is None else record.head()
-
-    async def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return reads.session_by_key(namespace, session_key)
-
-    async def sessions(
-        self, namespace: str | None, limit: int, cursor: str | None
-    ) -> tuple[list[SessionHead], str | None]:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return reads.sessions(namespace, limit, cursor)
-
-    async def messages(self, ref: SessionRef, first: int, last: int) -> list[StoredMessage]:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return read_messages(reads, ref, first, last)
-
-    async def messages_of_role(self, ref: SessionRef, role: str) -> list[StoredMessage]:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return read_messages_of_role(reads, ref, role)
-
-    async def message(self, ref: SessionRef, message_id: str) -> StoredMessage | None:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return read_message(reads, ref, message_id)
-
-    async def keyed(self, ref: SessionRef, first: int, last: int) -> list[KeyedMessage]:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return read_keyed(reads, ref, first, last)
-
-    async def turn_start(self, ref: SessionRef, turn: int) -> int | None:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return read_turn_start(reads, ref, turn)
-
-    async def without_facts(self, limit: int) -> Lacking:
-        """See `SessionStore`."""
-        while True:
-            with self._view() as reads:
-                found, complete = reads.without_facts(limit)
-            if found or complete:
-                return found
-            await asyncio.sleep(0)
-
-    async def summaries(self, ref: SessionRef) -> list[SummaryNode]:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return reads.summaries(ref)
-
-    async def settings(
-        self, namespace: str, scope: Literal["session", "agent"], scope_id: str
-    ) -> SessionSettings:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return reads.settings_of(namespace, scope, scope_id)
-
-    async def state(self, ref: SessionRef, name: str) -> bytes | None:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return reads.state(ref, name)
-
-    async def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
-        """See `SessionStore`."""
-        with self._view() as reads:
-            return reads.advancement_known(ref, advancement_key)
+            return question(reads)

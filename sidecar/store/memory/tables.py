@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from sidecar.store.contract import Facts, SessionHead, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.identity import written_out
+from sidecar.store.memory.buffer import MemoryBuffers
 from sidecar.store.memory.rows import OwnRows
 from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
@@ -28,6 +29,7 @@ class MemoryTables:
 
     def __init__(self) -> None:
         self.now_ms = 0
+        self.buffers = MemoryBuffers(lambda: self.now_ms)
         self._next_uid = 1
         self._next_row = 1
         self._sessions: dict[int, SessionRecord] = {}
@@ -210,12 +212,14 @@ class MemoryTables:
     def copy_state(self, source: SessionRef, target: SessionRef) -> None:
         """See `Tables`."""
         self._state[target] = dict(self._state.get(source, {}))
+        self.buffers.copy_injected_ids(source, target)
 
     def drop_belongings(self, ref: SessionRef) -> None:
         """See `Tables`."""
         self._state.pop(ref, None)
         self._advancement_keys.pop(ref, None)
         self._settings.pop((ref.namespace, "session", ref.session_id), None)
+        self.buffers.drop_session(ref)
 
     def add_summary(self, uid: int, node: SummaryNode) -> None:
         """See `Tables`."""

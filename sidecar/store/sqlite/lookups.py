@@ -7,6 +7,7 @@ from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import MessageRow, SessionRecord
+from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
 
@@ -34,6 +35,7 @@ class SQLiteLookups(SQLiteReads):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
+        self.buffers = SQLiteBuffers(self)
         self._complete_to = 0
         """All rows up to this row id have their facts."""
 

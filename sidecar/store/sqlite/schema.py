@@ -127,6 +127,29 @@ MIGRATIONS = (
 
     CREATE TABLE search_blocks (block INTEGER PRIMARY KEY, content BLOB NOT NULL);
     """,
+    """
+    CREATE TABLE episodes (
+        row_id INTEGER PRIMARY KEY AUTOINCREMENT,
+        namespace TEXT NOT NULL,
+        engine TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        session_key TEXT,
+        pushed_ms INTEGER NOT NULL,
+        holder TEXT,
+        leased_until_ms INTEGER NOT NULL,
+        payload BLOB NOT NULL
+    );
+    CREATE INDEX episode_by_buffer ON episodes (engine, namespace);
+    CREATE INDEX episode_by_session ON episodes (session_id, namespace);
+
+    CREATE TABLE injected_ids (
+        namespace TEXT NOT NULL,
+        engine TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        item_id TEXT NOT NULL,
+        PRIMARY KEY (session_id, namespace, engine, item_id)
+    ) WITHOUT ROWID;
+    """,
 )
 """Each entry brings the schema from the version that is its index to the next. Entries are never changed."""
 

@@ -7,6 +7,7 @@ import msgspec
 
 from sidecar.store.contract import Facts, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.records import MADE_UP, OPENS, MessageRow, SessionRecord
+from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Value
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads
 
@@ -70,6 +71,7 @@ class SQLiteTables(SQLiteReads):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.now_ms = 0
+        self.buffers = SQLiteBuffers(self, self._rewrite, lambda: self.now_ms)
         self.rewriting = False
         """Whether the transaction does more than add rows and ids at the end."""
         self._sessions: dict[SessionRef, SessionRecord] = {}
@@ -246,12 +248,14 @@ class SQLiteTables(SQLiteReads):
             "INSERT INTO state SELECT ?, ?, name, value FROM state WHERE namespace = ? AND session_id = ?",
             (*target, *source),
         )
+        self.buffers.copy_injected_ids(source, target)
 
     def drop_belongings(self, ref: SessionRef) -> None:
         """See `Tables`."""
         self._rewrite("DELETE FROM state WHERE namespace = ? AND session_id = ?", ref)
         self._rewrite("DELETE FROM advancement_keys WHERE namespace = ? AND session_id = ?", ref)
         self._rewrite("DELETE FROM settings WHERE namespace = ? AND scope = 'session' AND scope_id = ?", ref)
+        self.buffers.drop_session(ref)
 
     def add_summary(self, uid: int, node: SummaryNode) -> None:
         """See `Tables`."""
