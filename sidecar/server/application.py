@@ -111,17 +111,17 @@ class SidecarApplication:
             ) from None
 
     async def _store(self, settings: Settings) -> SessionStore:
-        kind = settings.store.kind
-        if kind == "postgres":
+        kind, url = settings.store.kind, settings.store.url
+        if kind == "postgres" and url is None:
             raise RpcError(
                 codes.STORE_UNAVAILABLE,
-                "store.kind postgres is not available in this version",
-                hint='use store.kind "sqlite" or "memory"',
+                "store.kind is postgres, but store.url is not set",
+                hint="set store.url to postgresql://user:password@host:5432/database",
             )
         path = settings.store.path or settings.state_dir / "context.db"
-        store = open_store(kind, path, extract=_extract)
-        store.gather = self._peer.cork
         try:
+            store = open_store(kind, path, url=url, extract=_extract)
+            store.gather = self._peer.cork
             await store.open()
         except StoreError as error:
             raise to_rpc_error(error) from None

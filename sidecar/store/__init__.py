@@ -6,18 +6,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from sidecar.store.search import Extract, SearchableStore
+    from sidecar.store.buffer import BufferStore
+    from sidecar.store.buffering import HoldsBuffers
+    from sidecar.store.memory.store import MemoryStore
+    from sidecar.store.postgres.store import PostgresStore
+    from sidecar.store.search import Extract
+    from sidecar.store.sqlite.store import SQLiteStore
 
 
 def open_store(
-    kind: Literal["sqlite", "memory"], path: Path | None = None, *, extract: Extract | None = None
-) -> SearchableStore:
-    """A store of this kind, not yet opened; `path` is the SQLite file.
+    kind: Literal["sqlite", "memory", "postgres"],
+    path: Path | None = None,
+    *,
+    url: str | None = None,
+    extract: Extract | None = None,
+) -> MemoryStore | SQLiteStore | PostgresStore:
+    """A store of this kind, not yet opened; `path` is the SQLite file, `url` the PostgreSQL connection.
 
     `extract` reads what is searched of a message; without it that is the whole body as text.
 
     Raises:
-        ValueError: the kind is unknown, or a SQLite store is asked for without a file.
+        ValueError: the kind is unknown, or its file or connection is not told.
+        StoreUnavailable: the libraries for this kind are not installed.
     """
     if kind == "memory":
         from sidecar.store.memory.store import MemoryStore
@@ -29,4 +39,27 @@ def open_store(
         if path is None:
             raise ValueError("a sqlite store needs the path of its file")
         return SQLiteStore(path, extract=extract)
+    if kind == "postgres":
+        if url is None:
+            raise ValueError("a postgres store needs the url of its database")
+        return _postgres(url, extract)
     raise ValueError(f"there is no store of the kind {kind!r}")
+
+
+def open_buffer(store: HoldsBuffers, namespace: str, engine: str) -> BufferStore:
+    """The buffer of an engine in a namespace, kept in a store that is open."""
+    from sidecar.store.buffering import Buffer
+
+    return Buffer(store, namespace, engine)
+
+
+def _postgres(url: str, extract: Extract | None) -> PostgresStore:
+    try:
+        from sidecar.store.postgres.store import PostgresStore
+    except ImportError as error:
+        from sidecar.store.contract import StoreUnavailable
+
+        raise StoreUnavailable(
+            "the PostgreSQL driver is not installed", 'Install it: pip install "context-sidecar[postgres]"'
+        ) from error
+    return PostgresStore(url, extract=extract)

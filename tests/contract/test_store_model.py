@@ -1,7 +1,8 @@
-"""Both kinds of store do, over any sequence of writes, what a store of plain lists does."""
+"""Every kind of store does, over any sequence of writes, what a store of plain lists does."""
 
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +22,7 @@ from sidecar.store.contract import (
     Truncate,
 )
 from tests.contract.store_model import Entry, Session
+from tests.postgres_server import shared_server
 from tests.store_kit import Driver
 
 REFS = [SessionRef("host", name) for name in "abcdef"]
@@ -30,13 +32,14 @@ NAMES = st.none() | st.sampled_from(["x", "y", "z", "w"])
 class StoreMachine(RuleBasedStateMachine):
     """Applies the same writes to a store and to the model."""
 
-    kind = "memory"
+    kind: Literal["memory", "sqlite", "postgres"] = "memory"
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         path = Path(self.folder.name) / "store.db"
-        self.driver = Driver(lambda: open_store(self.kind, path))
+        url = shared_server().fresh() if self.kind == "postgres" else None
+        self.driver = Driver(lambda: open_store(self.kind, path, url=url))
         self.driver.__enter__()
         self.model: dict[SessionRef, Session] = {}
         self.count = 0
@@ -152,7 +155,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        if self.kind == "sqlite":
+        if self.kind != "memory":
             self.driver.reopen()
 
     @invariant()
@@ -197,7 +200,15 @@ class SQLiteMachine(StoreMachine):
     kind = "sqlite"
 
 
-@pytest.mark.parametrize("machine", [StoreMachine, SQLiteMachine], ids=["memory", "sqlite"])
+class PostgresMachine(StoreMachine):
+    """The same over a server."""
+
+    kind = "postgres"
+
+
+@pytest.mark.parametrize(
+    "machine", [StoreMachine, SQLiteMachine, PostgresMachine], ids=lambda each: each.kind
+)
 def test_a_store_does_what_plain_lists_do(machine: type[StoreMachine]) -> None:
     run_state_machine_as_test(
         machine,

@@ -1,0 +1,89 @@
+"""Connections to the server, typed and set up for durable writes."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, cast
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from sidecar.store.contract import StoreUnavailable
+from sidecar.store.postgres.escaping import adapt
+
+SCHEMA = "context_sidecar"
+"""The schema of all our tables."""
+
+Value = str | int | bytes | None | Sequence[str] | Sequence[int]
+"""What goes into a statement."""
+Row = tuple[Any, ...]
+"""What comes out; the columns of the statement say of which types."""
+
+_DEFAULTS = {
+    "application_name": "context-sidecar",
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}
+"""Seconds, but for `tcp_user_timeout` (milliseconds). What the connection's url says wins."""
+
+_SETUP = f"""
+    SET search_path = {SCHEMA};
+    SET client_encoding = 'UTF8';
+    SET lock_timeout = '10s';
+    SET idle_in_transaction_session_timeout = '60s';
+    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+"""
+
+
+class Cursor(Protocol):
+    """The part of `psycopg.Cursor` that is used here."""
+
+    def execute(self, statement: str, bindings: Sequence[Value] | None = ...) -> "Cursor": ...
+    def executemany(self, statement: str, bindings: Iterable[Sequence[Value]]) -> None: ...
+    def fetchall(self) -> list[Row]: ...
+    @property
+    def rowcount(self) -> int: ...
+
+
+class Connection(Protocol):
+    """The part of `psycopg.Connection` that is used here."""
+
+    def cursor(self, *, binary: bool) -> Cursor: ...
+    def pipeline(self) -> AbstractContextManager[Any]: ...
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+
+
+def checked_conninfo(url: str) -> str:
+    """The connection with our defaults.
+
+    Raises:
+        StoreUnavailable: it is no PostgreSQL connection.
+    """
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error as error:
+        raise StoreUnavailable(
+            "store.url is no PostgreSQL connection",
+            "Write it as postgresql://user:password@host:5432/database.",
+        ) from error
+    return make_conninfo("", **{**_DEFAULTS, **given})
+
+
+def connect(conninfo: str) -> Connection:
+    """A connection in which every statement is its own transaction until one begins.
+
+    Raises:
+        psycopg.Error: the server cannot be reached, or refuses.
+    """
+    connection = psycopg.connect(conninfo, autocommit=True)
+    try:
+        adapt(connection.adapters)
+        connection.execute(_SETUP)
+    except BaseException:
+        connection.close()
+        raise
+    return cast(Connection, connection)

@@ -1,0 +1,126 @@
+"""Reads from PostgreSQL of what is kept beside messages, with those of `PostgresReads`."""
+
+import msgspec
+
+from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
+from sidecar.store.cursors import decode_cursor, encode_cursor
+from sidecar.store.indexing.shelf import Shelf
+from sidecar.store.postgres.buffer import PostgresBuffers
+from sidecar.store.postgres.connection import Connection, Row
+from sidecar.store.postgres.escaping import short
+from sidecar.store.postgres.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, PostgresReads, session_record
+from sidecar.store.presenting import stored_messages
+from sidecar.store.reads_on_loop import Lacking
+from sidecar.store.records import MessageRow, SessionRecord
+
+_BYTES = 8 << 20
+"""Bodies handed out in one go for missing facts."""
+
+_SESSIONS = (
+    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (%s::text IS NULL OR namespace = %s) "
+    "AND (%s::bigint IS NULL OR (updated_ms, uid) < (%s, %s)) ORDER BY updated_ms DESC, uid DESC LIMIT %s"
+)
+_SUMMARIES = (
+    "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
+    "FROM summaries WHERE session = %s ORDER BY first_position, depth, last_position, node_id"
+)
+_LACKING = (
+    f"SELECT {MESSAGE_COLUMNS} FROM (SELECT messages.*, "
+    "sum(octet_length(body)) OVER (ORDER BY row_id) - octet_length(body) AS before FROM messages "
+    "JOIN (SELECT row_id FROM lacking ORDER BY row_id LIMIT %s) AS oldest USING (row_id)) AS found "
+    "WHERE before < %s ORDER BY row_id"
+)
+
+
+class PostgresLookups(PostgresReads):
+    """Everything that is read outside of writes, with what a search needs."""
+
+    indexes = True
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.buffers = PostgresBuffers(self)
+
+    def begin(self) -> None:
+        """Begin a view that later commits do not change."""
+        self.cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
+    def end(self) -> None:
+        """Give the view up."""
+        self.cursor.execute("ROLLBACK")
+
+    def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
+        """See `SearchReads`."""
+        del uid, first, last
+        return []
+
+    def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
+        """See `Lookups`."""
+        uid = self.value(
+            "SELECT session FROM session_keys WHERE session_key = %s AND namespace = %s",
+            (short(session_key), short(namespace)),
+        )
+        return self.session_of(uid).head() if uid is not None else None
+
+    def sessions(
+        self, namespace: str | None, limit: int, cursor: str | None
+    ) -> tuple[list[SessionHead], str | None]:
+        """See `Lookups`."""
+        stamp, uid = (None, None) if cursor is None else decode_cursor(cursor)
+        bindings = (namespace, namespace, stamp, stamp, uid, limit + 1)
+        found = [session_record(row) for row in self.query(_SESSIONS, bindings)]
+        page = found[:limit]
+        rest = encode_cursor(page[-1]) if page and len(found) > limit else None
+        return [record.head() for record in page], rest
+
+    def summaries(self, ref: SessionRef) -> list[SummaryNode]:
+        """See `Lookups`."""
+        record = self.session(ref)
+        if record is None:
+            return []
+        return [_summary(row) for row in self.query(_SUMMARIES, (record.uid,))]
+
+    def state(self, ref: SessionRef, name: str) -> bytes | None:
+        """See `Lookups`."""
+        return self.value(
+            "SELECT value FROM state WHERE namespace = %s AND session_id = %s AND name = %s",
+            (*map(short, ref), short(name)),
+        )
+
+    def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
+        """See `Lookups`."""
+        found = self.value(
+            "SELECT 1 FROM advancement_keys "
+            "WHERE namespace = %s AND session_id = %s AND advancement_key = %s",
+            (*map(short, ref), short(advancement_key)),
+        )
+        return found is not None
+
+    def without_facts(self, limit: int) -> tuple[Lacking, bool]:
+        """See `Lookups`."""
+        found: dict[int, tuple[SessionRecord, list[StoredMessage]]] = {}
+        for row in map(MessageRow._make, self.query(_LACKING, (limit, _BYTES))):
+            if row.session not in found:
+                found[row.session] = (self.session_of(row.session), [])
+            record, messages = found[row.session]
+            messages += stored_messages(record, [row])
+        return [
+            (record.ref, record.message_format, record.revision, messages)
+            for record, messages in found.values()
+        ], True
+
+
+def _summary(row: Row) -> SummaryNode:
+    *known, sources = row
+    node_id, first, last, text, tokens, quality, created, depth = known
+    return SummaryNode(
+        node_id=node_id,
+        first_position=first,
+        last_position=last,
+        text=text,
+        tokens=tokens,
+        quality=quality,
+        created_ms=created,
+        depth=depth,
+        sources=msgspec.json.decode(sources, type=tuple[str, ...]),
+    )

@@ -1,0 +1,78 @@
+"""The threads that read, each with a connection of its own that it makes anew when the server was away."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import psycopg
+
+from sidecar.store.postgres.connection import connect
+from sidecar.store.postgres.faults import is_lost, lost, unavailable
+from sidecar.store.postgres.lookups import PostgresLookups
+
+_T = TypeVar("_T")
+
+_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 0.5
+
+
+class Readers:
+    """A few connections for reading; a question waits for a free one, and for a server that is away."""
+
+    def __init__(self, conninfo: str, wait_s: float, *, threads: int) -> None:
+        self._conninfo = conninfo
+        self._wait_s = wait_s
+        self._own = threading.local()
+        self._all: list[PostgresLookups] = []
+        self._closed = threading.Event()
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="store-reader")
+
+    def submit(self, question: Callable[[PostgresLookups], _T]) -> Future[_T]:
+        """The answer to come."""
+        return self._threads.submit(self._answer, question, time.monotonic() + self._wait_s)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is answered any more."""
+        return self._closed.is_set()
+
+    def close(self) -> None:
+        """Let go of the connections; blocks until the last question is answered."""
+        self._closed.set()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for reads in self._all:
+            reads.connection.close()
+
+    def _answer(self, question: Callable[[PostgresLookups], _T], deadline: float) -> _T:
+        pause_s = _PAUSE_S
+        while True:
+            try:
+                return self._asked(question)
+            except psycopg.Error as error:
+                if not is_lost(error):
+                    raise unavailable(error) from error
+                self._disconnect()
+                if time.monotonic() >= deadline or self._closed.wait(pause_s):
+                    raise lost() from error
+                pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
+
+    def _asked(self, question: Callable[[PostgresLookups], _T]) -> _T:
+        reads: PostgresLookups | None = getattr(self._own, "reads", None)
+        if reads is None:
+            reads = self._own.reads = PostgresLookups(connect(self._conninfo))
+            self._all.append(reads)
+        elif reads.connection.closed:
+            reads.use(connect(self._conninfo))
+        reads.begin()
+        try:
+            return question(reads)
+        finally:
+            if not reads.connection.closed:
+                reads.end()
+
+    def _disconnect(self) -> None:
+        reads: PostgresLookups | None = getattr(self._own, "reads", None)
+        if reads is not None:
+            reads.connection.close()

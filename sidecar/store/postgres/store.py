@@ -1,0 +1,133 @@
+"""The `SessionStore` in PostgreSQL."""
+
+import asyncio
+from asyncio import CancelledError
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sidecar.store.contract import SessionRef, StoreUnavailable, Write
+from sidecar.store.postgres.connection import checked_conninfo
+from sidecar.store.postgres.lookups import PostgresLookups
+from sidecar.store.postgres.readers import Readers
+from sidecar.store.postgres.writer import Writer
+from sidecar.store.reads_on_loop import Lookups, SessionReads
+from sidecar.store.search import Extract, SearchQuery, SearchResult
+from sidecar.store.submitting import Submitting, refuse
+
+if TYPE_CHECKING:
+    from sidecar.store.postgres.search import Searches
+
+_T = TypeVar("_T")
+
+_WAIT_S = 10.0
+"""How long a request waits for a server that is away."""
+_READERS = 4
+
+
+class PostgresStore(Submitting, SessionReads):
+    """Sessions on a server that many processes share: one thread writes, a few read, the loop waits.
+
+    A batch whose commit was cut off is looked up after the connection is back, so that it takes effect once.
+    """
+
+    kind = "postgres"
+
+    def __init__(self, url: str, *, wait_s: float = _WAIT_S, extract: Extract | None = None) -> None:
+        super().__init__()
+        self._url = url
+        self._wait_s = wait_s
+        self._extract = extract
+        self._searches: Searches | None = None
+        self._writer: Writer | None = None
+        self._readers: Readers | None = None
+        self._closed: asyncio.Event | None = None
+
+    async def open(self) -> None:
+        """See `SessionStore`.
+
+        Raises:
+            StoreUnavailable: it cannot be opened.
+        """
+        loop = self._loop = asyncio.get_running_loop()
+        opened: asyncio.Future[StoreUnavailable | None] = loop.create_future()
+        closed = asyncio.Event()
+        conninfo = checked_conninfo(self._url)
+        writer = Writer(
+            conninfo,
+            self._wait_s,
+            opened=lambda error: self._call(_settle, opened, error),
+            completed=lambda writes: self._call(self.tell, writes),
+            closed=lambda: self._call(closed.set),
+        )
+        writer.start()
+        error = await opened
+        if error is not None:
+            raise error
+        self._writer, self._closed = writer, closed
+        self._readers = Readers(conninfo, self._wait_s, threads=_READERS)
+
+    async def close(self) -> None:
+        """See `SessionStore`."""
+        writer, self._writer = self._writer, None
+        readers, self._readers = self._readers, None
+        searches, self._searches = self._searches, None
+        if writer is not None:
+            writer.end()
+        if self._closed is not None:
+            await self._closed.wait()
+        for opened in (readers, searches):
+            if opened is not None:
+                await asyncio.to_thread(opened.close)
+
+    def submit(self, write: Write, done: Callable[[Any], None]) -> None:
+        """See `SessionStore`."""
+        write.done = done
+        if self._writer is None:
+            refuse(write)
+        else:
+            self._writer.put(write)
+
+    def withdraw(self, write: Write) -> bool:
+        """See `SessionStore`."""
+        return self._writer is not None and self._writer.withdraw(write)
+
+    async def read(self, question: Callable[[Lookups], _T]) -> _T:
+        """See `SessionReads`.
+
+        Raises:
+            StoreUnavailable: the store is not open, or the server did not come back in time.
+        """
+        if self._readers is None:
+            raise StoreUnavailable("the store is not open")
+        return await _asked(self._readers, question)
+
+    async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
+        """See `SessionSearch`."""
+        if self._readers is None:
+            raise StoreUnavailable("the store is not open")
+        if self._searches is None:
+            from sidecar.store.postgres.search import Searches
+
+            self._searches = Searches(checked_conninfo(self._url), self._wait_s, self._extract)
+        return await self._searches.search(ref, query, _asked)
+
+    def _call(self, callback: Callable[..., object], *values: object) -> None:
+        """Call on the loop; nothing is left to tell once the loop is closed."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(callback, *values)
+
+
+def _settle(opened: asyncio.Future[StoreUnavailable | None], error: StoreUnavailable | None) -> None:
+    if not opened.done():
+        opened.set_result(error)
+
+
+async def _asked(readers: Readers, question: Callable[[PostgresLookups], _T]) -> _T:
+    """The answer of a reading thread."""
+    try:
+        return await asyncio.wrap_future(readers.submit(question))
+    except (RuntimeError, CancelledError) as error:
+        if readers.closed:
+            raise StoreUnavailable("the store is closed") from error
+        raise

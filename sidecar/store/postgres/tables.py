@@ -1,0 +1,322 @@
+"""Changes of stored rows in PostgreSQL, made by the writer thread inside a transaction."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from sidecar.store.contract import Facts, SessionRef, SessionSettings, SummaryNode, Write
+from sidecar.store.postgres.buffer import PostgresBuffers
+from sidecar.store.postgres.connection import Connection, Row, Value
+from sidecar.store.postgres.escaping import short
+from sidecar.store.postgres.locking import places_of, runs_alone, sessions_of
+from sidecar.store.postgres.reads import PostgresReads, session_record
+from sidecar.store.postgres.schema import LOCKS, STRUCTURE_LOCK
+from sidecar.store.postgres.statements import (
+    ADD_FACTS,
+    ADD_LACKING,
+    ADD_ROW,
+    ADD_SESSION,
+    ADD_SUMMARY,
+    COPY_FACTS,
+    COPY_LACKING,
+    COPY_ROWS,
+    COPY_SUMMARIES,
+    LOCK_ALONE,
+    LOCK_PLACES,
+    LOCK_SHARED,
+    MOVE_ROWS,
+    NOTE_BATCH,
+    OPENER_BEFORE,
+    ROWS_FROM,
+    SAVE_FACTS,
+    SAVE_SESSION,
+    SESSIONS,
+    SHIFT_AWAY,
+    SHIFT_BACK,
+)
+from sidecar.store.records import MessageRow, SessionRecord
+
+_BLOCK = 256
+"""Row ids taken in one go; the increment of their sequence."""
+
+
+class PostgresTables(PostgresReads):
+    """`Tables` over the writer's connection; what was read is remembered until the transaction ends.
+
+    Rows and sessions to be written are gathered, and sent before the next statement that could miss them.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.now_ms = 0
+        self.buffers = PostgresBuffers(self)
+        self._locking = connection.cursor(binary=True)
+        self._sessions: dict[SessionRef, SessionRecord | None] = {}
+        self._by_uid: dict[int, SessionRecord] = {}
+        self._unsaved: dict[int, SessionRecord] = {}
+        self._added: list[MessageRow] = []
+        self._lacking: list[int] = []
+        self._facts: list[tuple[int, ...]] = []
+        self._row_ids = range(0)
+
+    def begin(self, batch: Sequence[Write], writer_id: str, number: int, now_ms: int) -> None:
+        """Begin a transaction that has the sessions of the batch to itself, and note its number."""
+        self.now_ms = now_ms
+        self.forget()
+        sessions = sessions_of(batch)
+        alone = LOCK_ALONE if runs_alone(batch) else LOCK_SHARED
+        locking = self._locking
+        with self.connection.pipeline():
+            locking.execute("BEGIN")
+            locking.execute(alone, (LOCKS, STRUCTURE_LOCK))
+            locking.execute(LOCK_PLACES, (LOCKS, places_of(batch, sessions)))
+            locking.execute(NOTE_BATCH, (writer_id, number))
+            names = [ref.namespace for ref in sessions], [ref.session_id for ref in sessions]
+            found = self.cursor.execute(SESSIONS, names).fetchall()
+        self._sessions = dict.fromkeys(sessions)
+        for row in found:
+            self._remember(session_record(row))
+
+    def commit(self) -> None:
+        """Complete the transaction: everything is on the server's disk when this returns."""
+        self._send()
+        self.cursor.execute("COMMIT")
+
+    def undo(self) -> None:
+        """Undo the transaction, if one is open."""
+        self.forget()
+        self.cursor.execute("ROLLBACK")
+
+    def forget(self) -> None:
+        """Drop everything remembered and gathered."""
+        self._sessions.clear()
+        self._by_uid.clear()
+        self._unsaved.clear()
+        self._added.clear()
+        self._lacking.clear()
+        self._facts.clear()
+
+    def query(self, statement: str, bindings: tuple[Value, ...] = ()) -> list[Row]:
+        """All rows of a statement."""
+        self._send()
+        return super().query(statement, bindings)
+
+    def session(self, ref: SessionRef) -> SessionRecord | None:
+        """See `RowReads`."""
+        if ref in self._sessions:
+            return self._sessions[ref]
+        record = super().session(ref)
+        return None if record is None else self._remember(record)
+
+    def session_of(self, uid: int) -> SessionRecord:
+        """See `RowReads`."""
+        return self._by_uid.get(uid) or self._remember(super().session_of(uid))
+
+    def take_row_ids(self, count: int) -> int:
+        """See `Tables`; where it takes more than a block, no other process takes one meanwhile."""
+        if count > len(self._row_ids):
+            blocks = -(-count // _BLOCK)
+            first = self.value("SELECT min(nextval('message_rows')) FROM generate_series(1, %s)", (blocks,))
+            self._row_ids = range(first, first + blocks * _BLOCK)
+        first, self._row_ids = self._row_ids.start, self._row_ids[count:]
+        return first
+
+    def add_session(self, record: SessionRecord) -> None:
+        """See `Tables`."""
+        agent_and_key, rest = _mutable(record)[:2], _mutable(record)[2:]
+        fixed = (*record.ref, record.message_format, record.tag)
+        record.uid = self.value(ADD_SESSION, (*fixed, *agent_and_key, record.created_ms, *rest))
+        self._remember(record)
+
+    def save_session(self, record: SessionRecord) -> None:
+        """See `Tables`."""
+        self._unsaved[record.uid] = record
+
+    def drop_session(self, record: SessionRecord) -> None:
+        """See `Tables`."""
+        uid = record.uid
+        self.drop_rows(uid, 0)
+        self._change("DELETE FROM summaries WHERE session = %s", uid)
+        self._change("DELETE FROM session_keys WHERE session = %s", uid)
+        self._change("DELETE FROM sessions WHERE uid = %s", uid)
+        self._by_uid.pop(uid, None)
+        self._sessions[record.ref] = None
+
+    def children(self, uid: int) -> list[SessionRecord]:
+        """See `Tables`."""
+        found = self.query("SELECT uid FROM sessions WHERE parent = %s ORDER BY uid", (uid,))
+        return [self.session_of(child) for (child,) in found]
+
+    def add_row(self, row: MessageRow, facts: Facts | None) -> None:
+        """See `Tables`."""
+        self._added.append(row)
+        if facts is None:
+            self._lacking.append(row.row_id)
+        else:
+            self._facts.append((row.row_id, *facts))
+
+    def shift_rows(self, uid: int, first: int, by: int) -> None:
+        """See `Tables`."""
+        self._change(SHIFT_AWAY, by, uid, first)
+        self._change(SHIFT_BACK, uid)
+
+    def drop_rows(self, uid: int, first: int) -> None:
+        """See `Tables`."""
+        for table in ("facts", "lacking"):
+            self._change(f"DELETE FROM {table} WHERE row_id IN ({ROWS_FROM})", uid, first)
+        self._change("DELETE FROM messages WHERE session = %s AND position >= %s", uid, first)
+
+    def move_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
+        """See `Tables`."""
+        self._change(MOVE_ROWS, source.tag, uid, source.uid, first, last)
+
+    def copy_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
+        """See `Tables`."""
+        base = self.take_row_ids(last - first + 1) - first
+        self._change(COPY_ROWS, base, uid, source.tag, source.uid, first, last)
+        for statement in (COPY_FACTS, COPY_LACKING):
+            self._change(statement, base, source.uid, first, last)
+
+    def opener_before(self, uid: int, position: int) -> bool:
+        """See `Tables`."""
+        return self.value(OPENER_BEFORE, (uid, position)) is not None
+
+    def save_facts(self, uid: int, position: int, facts: Facts) -> None:
+        """See `Tables`."""
+        self._change(SAVE_FACTS, uid, position, *facts, uid, position)
+
+    def bind_key(self, namespace: str, session_key: str, uid: int) -> None:
+        """See `Tables`."""
+        self._change(
+            "INSERT INTO session_keys (namespace, session_key, session) VALUES (%s, %s, %s) "
+            "ON CONFLICT (session_key, namespace) DO UPDATE SET session = excluded.session "
+            "WHERE session_keys.session <> excluded.session",
+            short(namespace),
+            short(session_key),
+            uid,
+        )
+
+    def record_key(self, ref: SessionRef, advancement_key: str) -> bool:
+        """See `Tables`."""
+        added = self._change(
+            "INSERT INTO advancement_keys (namespace, session_id, advancement_key) VALUES (%s, %s, %s) "
+            "ON CONFLICT DO NOTHING",
+            *map(short, (*ref, advancement_key)),
+        )
+        return added > 0
+
+    def save_state(self, ref: SessionRef, name: str, value: bytes | None) -> None:
+        """See `Tables`."""
+        key = (*map(short, ref), short(name))
+        if value is None:
+            self._change("DELETE FROM state WHERE namespace = %s AND session_id = %s AND name = %s", *key)
+        else:
+            self._change(
+                "INSERT INTO state (namespace, session_id, name, value) VALUES (%s, %s, %s, %s) "
+                "ON CONFLICT (session_id, namespace, name) DO UPDATE SET value = excluded.value",
+                *key,
+                value,
+            )
+
+    def save_settings(self, namespace: str, scope: str, scope_id: str, settings: SessionSettings) -> None:
+        """See `Tables`."""
+        self._change(
+            "INSERT INTO settings (namespace, scope, scope_id, engine, config) VALUES (%s, %s, %s, %s, %s) "
+            "ON CONFLICT (scope_id, scope, namespace) "
+            "DO UPDATE SET engine = excluded.engine, config = excluded.config",
+            *(short(namespace), scope, short(scope_id), *settings),
+        )
+
+    def copy_state(self, source: SessionRef, target: SessionRef) -> None:
+        """See `Tables`."""
+        self._change("DELETE FROM state WHERE namespace = %s AND session_id = %s", *map(short, target))
+        self._change(
+            "INSERT INTO state (namespace, session_id, name, value) "
+            "SELECT %s, %s, name, value FROM state WHERE namespace = %s AND session_id = %s",
+            *map(short, (*target, *source)),
+        )
+        self.buffers.copy_injected_ids(source, target)
+
+    def drop_belongings(self, ref: SessionRef) -> None:
+        """See `Tables`."""
+        key = tuple(map(short, ref))
+        self._change("DELETE FROM state WHERE namespace = %s AND session_id = %s", *key)
+        self._change("DELETE FROM advancement_keys WHERE namespace = %s AND session_id = %s", *key)
+        self._change(
+            "DELETE FROM settings WHERE namespace = %s AND scope = 'session' AND scope_id = %s", *key
+        )
+        self.buffers.drop_session(ref)
+
+    def add_summary(self, uid: int, node: SummaryNode) -> None:
+        """See `Tables`."""
+        self.drop_summaries(uid, [node.node_id])
+        place = (node.first_position, node.last_position, node.depth)
+        about = (node.tokens, node.quality, node.created_ms, msgspec.json.encode(node.sources).decode())
+        self._change(ADD_SUMMARY, uid, node.node_id, *place, *about, node.text)
+
+    def drop_summaries(self, uid: int, node_ids: Sequence[str]) -> None:
+        """See `Tables`."""
+        for node_id in node_ids:
+            self._change("DELETE FROM summaries WHERE session = %s AND node_id = %s", uid, node_id)
+
+    def drop_summaries_behind(self, uid: int, position: int) -> None:
+        """See `Tables`."""
+        self._change("DELETE FROM summaries WHERE session = %s AND last_position > %s", uid, position)
+
+    def shift_summaries(self, uid: int, after: int, by: int) -> None:
+        """See `Tables`."""
+        self._change(
+            "UPDATE summaries SET last_position = last_position + %s, "
+            "first_position = first_position + CASE WHEN first_position > %s THEN %s ELSE 0 END "
+            "WHERE session = %s AND last_position > %s",
+            *(by, after, by, uid, after),
+        )
+
+    def copy_summaries(self, uid: int, target: int, last: int) -> None:
+        """See `Tables`."""
+        self._change(COPY_SUMMARIES, target, uid, last)
+
+    def _change(self, statement: str, *bindings: Value) -> int:
+        """Run a statement; how many rows it changed."""
+        self._send()
+        return self.cursor.execute(statement, bindings).rowcount
+
+    def _remember(self, record: SessionRecord) -> SessionRecord:
+        self._sessions[record.ref] = record
+        self._by_uid[record.uid] = record
+        return record
+
+    def _send(self) -> None:
+        """Send what was gathered."""
+        cursor = self.cursor
+        if self._added:
+            cursor.executemany(ADD_ROW, self._added)
+            self._added.clear()
+        if self._lacking:
+            cursor.execute(ADD_LACKING, (self._lacking,))
+            self._lacking.clear()
+        if self._facts:
+            cursor.executemany(ADD_FACTS, self._facts)
+            self._facts.clear()
+        if self._unsaved:
+            cursor.executemany(
+                SAVE_SESSION, [(*_mutable(record), record.uid) for record in self._unsaved.values()]
+            )
+            self._unsaved.clear()
+
+
+def _mutable(record: SessionRecord) -> tuple[str | int | None, ...]:
+    """What may change of a session, in the order of its columns."""
+    return (
+        record.agent_id,
+        record.session_key,
+        record.updated_ms,
+        record.revision,
+        record.message_count,
+        record.lift,
+        record.turn_count,
+        record.turn_opened,
+        record.turn_label,
+        record.parent,
+        record.shared,
+    )

@@ -1,0 +1,270 @@
+"""The thread that carries out writes, as many in one commit as have queued up, whatever the server does."""
+
+import os
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import psycopg
+
+from sidecar.store.applying import apply
+from sidecar.store.contract import StoreUnavailable, Write
+from sidecar.store.postgres.connection import connect
+from sidecar.store.postgres.faults import is_conflict, is_lost, lost, unavailable
+from sidecar.store.postgres.schema import prepare
+from sidecar.store.postgres.tables import PostgresTables
+from sidecar.store.submitting import mark_withdrawn
+
+_BATCH = 512
+"""Writes in one commit at most, so that the first does not wait long for the last."""
+_CLOSING_S = 1.5
+"""How long writes wait for a lost server once the store is being closed."""
+_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 0.5
+_TRIES = 20
+"""Times that a batch is tried while other processes are in the way."""
+_FORGET_WRITERS = "DELETE FROM writers WHERE id = %s OR seen < now() - interval '7 days'"
+
+
+class _Queued(NamedTuple):
+    write: Write
+    deadline: float
+
+
+class Writer:
+    """One thread with one connection, which it makes anew when the server was away.
+
+    `opened`, `completed` and `closed` are called on the writer's thread, `completed` once a batch, after the
+    commit, with the writes in the order of `put`.
+    """
+
+    def __init__(
+        self,
+        conninfo: str,
+        wait_s: float,
+        *,
+        opened: Callable[[StoreUnavailable | None], None],
+        completed: Callable[[list[Write]], None],
+        closed: Callable[[], None],
+    ) -> None:
+        self._conninfo = conninfo
+        self._wait_s = wait_s
+        self._opened = opened
+        self._completed = completed
+        self._closed = closed
+        self._id = os.urandom(12).hex()
+        self._number = 0
+        self._queue: deque[_Queued] = deque()
+        self._changed = threading.Condition()
+        self._ending: float | None = None
+        self._tables: PostgresTables | None = None
+        self._pause_s = _PAUSE_S
+        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+
+    def start(self) -> None:
+        """Connect and begin."""
+        self._thread.start()
+
+    def put(self, write: Write) -> None:
+        """Queue a write."""
+        with self._changed:
+            self._queue.append(_Queued(write, time.monotonic() + self._wait_s))
+            self._changed.notify()
+
+    def end(self) -> None:
+        """End the thread when everything that is queued is done."""
+        with self._changed:
+            self._ending = time.monotonic() + _CLOSING_S
+            self._changed.notify()
+
+    def withdraw(self, write: Write) -> bool:
+        """Take a queued write back, unless it has begun."""
+        with self._changed:
+            if write.started or write.withdrawn:
+                return False
+            mark_withdrawn(write)
+            return True
+
+    def _run(self) -> None:
+        try:
+            connection = connect(self._conninfo)
+            try:
+                prepare(connection)
+                self._tables = PostgresTables(connection)
+                self._tables.cursor.execute(_FORGET_WRITERS, (self._id,))
+            except BaseException:
+                connection.close()
+                raise
+        except Exception as error:
+            _report(error)
+            self._opened(unavailable(error))
+            return
+        self._opened(None)
+        try:
+            while self._serve():
+                pass
+        except Exception as error:
+            self._refuse_all(error)
+        finally:
+            self._close()
+            self._closed()
+
+    def _serve(self) -> bool:
+        """Carry out what has queued up; false at the end."""
+        with self._changed:
+            while not self._queue and self._ending is None:
+                self._changed.wait()
+            if not self._queue:
+                return False
+        if self._tables is None and not self._reconnect():
+            self._give_up_waiting()
+            return True
+        batch = self._next_batch()
+        if batch:
+            self._carry_out([queued.write for queued in batch], batch[-1].deadline)
+            self._completed([queued.write for queued in batch])
+        return True
+
+    def _refuse_all(self, error: Exception) -> None:
+        """Answer every write with the failure, so that nobody waits for a writer that is no more."""
+        while self._ending is None or self._queue:
+            with self._changed:
+                while not self._queue and self._ending is None:
+                    self._changed.wait()
+            batch = [queued.write for queued in self._next_batch()]
+            _fail(batch, error)
+            self._completed(batch)
+
+    def _next_batch(self) -> list[_Queued]:
+        batch: list[_Queued] = []
+        with self._changed:
+            while self._queue and len(batch) < _BATCH:
+                queued = self._queue.popleft()
+                if not queued.write.withdrawn:
+                    queued.write.started = True
+                    batch.append(queued)
+        return batch
+
+    def _give_up_waiting(self) -> None:
+        """Fail what has waited for the server as long as it may."""
+        late: list[Write] = []
+        with self._changed:
+            while self._queue and self._is_past(self._queue[0].deadline):
+                write = self._queue.popleft().write
+                if not write.withdrawn:
+                    write.started = True
+                    late.append(write)
+        if late:
+            _fail(late, lost())
+            self._completed(late)
+
+    def _is_past(self, deadline: float) -> bool:
+        ending = self._ending
+        return time.monotonic() >= (deadline if ending is None else min(ending, deadline))
+
+    def _carry_out(self, batch: list[Write], deadline: float) -> None:
+        """Try the batch as one step; where that fails, give every write a step of its own."""
+        error = self._tried(batch, deadline)
+        if error is None:
+            return
+        if len(batch) > 1 and not isinstance(error, StoreUnavailable):
+            for write in batch:
+                alone = self._tried([write], deadline)
+                if alone is not None:
+                    _fail([write], alone)
+        else:
+            _fail(batch, error)
+
+    def _tried(self, batch: list[Write], deadline: float) -> Exception | None:
+        """Try until it is committed, or fails for a reason that stays."""
+        tries = 0
+        while True:
+            tables = self._tables
+            if tables is None:
+                committed = self._committed_before(deadline)
+                if committed is None:
+                    return lost()
+                if committed:
+                    return None
+                continue
+            error = self._attempt(tables, batch)
+            if error is None:
+                return None
+            if is_lost(error):
+                _report(error)
+                tables.connection.close()
+                self._tables = None
+            elif is_conflict(error) and tries < _TRIES:
+                tries += 1
+                time.sleep(random.random() * 0.01 * tries)
+            else:
+                return error
+
+    def _attempt(self, tables: PostgresTables, batch: list[Write]) -> Exception | None:
+        self._number += 1
+        try:
+            tables.begin(batch, self._id, self._number, time.time_ns() // 1_000_000)
+            for write in batch:
+                apply(tables, write)
+            tables.commit()
+        except Exception as error:
+            try:
+                tables.undo()
+            except psycopg.Error as failed:
+                return error if is_lost(error) else failed
+            return error
+        return None
+
+    def _committed_before(self, deadline: float) -> bool | None:
+        """Whether the last attempt was committed before the connection was lost; `None` if nobody tells.
+
+        The row is locked for as long as the server still works on that attempt.
+        """
+        while not self._reconnect():
+            if self._is_past(deadline):
+                return None
+        assert self._tables is not None
+        try:
+            number = self._tables.value("SELECT batch FROM writers WHERE id = %s FOR UPDATE", (self._id,))
+        except psycopg.Error as error:
+            _report(error)
+            self._tables.connection.close()
+            self._tables = None
+            return None if self._is_past(deadline) else self._committed_before(deadline)
+        return number == self._number
+
+    def _reconnect(self) -> bool:
+        """Try to connect once, and pause where that fails."""
+        try:
+            self._tables = PostgresTables(connect(self._conninfo))
+        except psycopg.Error:
+            self._pause_s = min(self._pause_s * 1.5, _LONGEST_PAUSE_S)
+            time.sleep(self._pause_s)
+            return False
+        self._pause_s = _PAUSE_S
+        return True
+
+    def _close(self) -> None:
+        if self._tables is None:
+            return
+        try:
+            self._tables.cursor.execute(_FORGET_WRITERS, (self._id,))
+        except psycopg.Error as error:
+            _report(error)
+        self._tables.connection.close()
+
+
+def _fail(writes: list[Write], error: Exception) -> None:
+    _report(error)
+    for write in writes:
+        write.result = None
+        write.error = unavailable(error)
+
+
+def _report(error: Exception) -> None:
+    import logging
+
+    logging.getLogger(__name__).error("the store failed", exc_info=error)
