@@ -6,7 +6,7 @@ import psycopg
 
 from sidecar.store.contract import SessionRef
 from sidecar.store.indexing.covering import Gaps
-from sidecar.store.indexing.running import RunningSearch, plain_text
+from sidecar.store.indexing.running import RunningSearch
 from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.readers import Readers
 from sidecar.store.search import Extract, SearchQuery, SearchResult
@@ -17,9 +17,9 @@ Ask = Callable[[Readers, Callable[[PostgresLookups], SearchResult | None]], Awai
 class Searches:
     """Searches over one connection; what they gather of a session is kept for the next."""
 
-    def __init__(self, conninfo: str, wait_s: float, extract: Extract | None) -> None:
+    def __init__(self, conninfo: str, wait_s: float, extract: Extract) -> None:
         self._readers = Readers(conninfo, wait_s, threads=1)
-        self._gaps = Gaps(extract or plain_text)
+        self._gaps = Gaps(extract)
 
     async def search(self, ref: SessionRef, query: SearchQuery, ask: Ask) -> SearchResult:
         """See `SessionSearch`."""

@@ -12,7 +12,7 @@ from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.readers import Readers
 from sidecar.store.postgres.writer import Writer
 from sidecar.store.reads_on_loop import Lookups, SessionReads
-from sidecar.store.search import Extract, SearchQuery, SearchResult
+from sidecar.store.search import Extract, SearchQuery, SearchResult, plain_text
 from sidecar.store.submitting import Submitting, refuse
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class PostgresStore(Submitting, SessionReads):
         super().__init__()
         self._url = url
         self._wait_s = wait_s
-        self._extract = extract
+        self._extract = extract or plain_text
         self._searches: Searches | None = None
         self._writer: Writer | None = None
         self._readers: Readers | None = None
