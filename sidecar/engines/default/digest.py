@@ -52,7 +52,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         lines, tokens = self.text.splitlines(), self.tokens
         while tokens > limit and lines:
             lines = lines[max(1, len(lines) // 8) :]
-            tokens = _cost(self.cut, "\n".join(lines), count)
+            tokens = _cost(_id(self.cut, "\n".join(lines)), "\n".join(lines), count)
         text = "\n".join(lines)
         return structs.replace(self, id=_id(self.cut, text), text=text, tokens=tokens if lines else 0)
 
@@ -67,7 +67,7 @@ async def load(session: Session) -> Digest | None:
     if cut != kept.cut:
         kept = structs.replace(kept, cut=cut)
         await save(session, kept)
-    return structs.replace(kept, tokens=_cost(cut, kept.text, session.count)) if kept.text else kept
+    return structs.replace(kept, tokens=_cost(kept.id, kept.text, session.count)) if kept.text else kept
 
 
 async def save(session: Session, digest: Digest) -> None:
@@ -97,7 +97,7 @@ async def extend(
     summary = await summariser.summarise(
         SummaryRequest(
             sources=[_source(entry) for entry in told],
-            target_tokens=max(target_tokens - _cost(cut, PREFACE, count), 1),
+            target_tokens=max(target_tokens - _cost(_id(cut, PREFACE), PREFACE, count), 1),
             earlier=earlier.text if earlier else "",
             instructions=instructions,
         )
@@ -106,7 +106,7 @@ async def extend(
         id=_id(cut, summary.text),
         cut=cut,
         text=summary.text,
-        tokens=_cost(cut, summary.text, count) if summary.text else 0,
+        tokens=_cost(_id(cut, summary.text), summary.text, count) if summary.text else 0,
         first=earlier.first if earlier and earlier.first else min((e.place for e in dropped), default=0),
         last=max((e.place for e in dropped), default=earlier.last if earlier else 0),
         quality=summary.quality,
@@ -121,9 +121,9 @@ def _source(entry: Entry) -> SourceMessage:
     return SourceMessage(entry.message_id, entry.turn_id, entry.role, text, entry.timestamp_ms)
 
 
-def _cost(cut: str, text: str, count: Callable[[str], int]) -> int:
+def _cost(digest_id: str, text: str, count: Callable[[str], int]) -> int:
     """What a message with this summary takes."""
-    fenced = fence.wrap(Mark("summary", _ref(_id(cut, text))), PREFACE + text)
+    fenced = fence.wrap(Mark("summary", _ref(digest_id)), PREFACE + text)
     return count(fenced) + MESSAGE_OVERHEAD
 
 
