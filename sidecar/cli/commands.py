@@ -29,7 +29,7 @@ ENTRIES = {
     "replay": Entry("sidecar.cli.replay.command", "Replay a recorded session and judge every answer."),
     "doctor": Entry("sidecar.cli.doctor", "Look for what is wrong, and tell what to do."),
     "engines": Entry("sidecar.cli.engines", "List the engines that can be selected."),
-    "sessions": Entry("sidecar.cli.sessions", "List, show, export or delete stored sessions."),
+    "sessions": Entry("sidecar.cli.sessions", "List, show, export, import or delete stored sessions."),
     "config": Entry("sidecar.cli.config", "Show or validate the configuration."),
     "schema": Entry("sidecar.cli.schema", "Write or check the files made from the protocol's types."),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections import deque
 from pathlib import Path
@@ -14,15 +15,18 @@ from sidecar.cli.options import Common, common_options, namespace_option
 from sidecar.cli.printing import console, print_json, print_table
 from sidecar.client.answers import StoredMessage
 from sidecar.client.sidecar_client import SidecarClient
+from sidecar.protocol.base import MessageFormat
 from sidecar.protocol.session import GetSessionResult, SessionEntry
 
+AT_ONCE = 100
+"""Messages that are on their way at once while a session is imported."""
 EXCERPT = 100
 """Characters of a message that `show` prints."""
 
 
 @click.group("sessions")
 def command() -> None:
-    """Look at stored sessions, export them, delete them."""
+    """Look at stored sessions, export, import or delete them."""
 
 
 @command.command("list")
@@ -96,21 +100,38 @@ def show(common: Common, session_id: str, last: int, namespace: str) -> int:
 @command.command("export")
 @click.argument("session_id")
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write to a file."
+    "--out", type=click.Path(path_type=Path), metavar="PATH", help="Write to a file (flo: a folder)."
+)
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["lines", "flo"]),
+    default="lines",
+    show_default=True,
+    help="lines: one message a line. flo: context.json (whole history) and context.terse.json (its tags).",
 )
 @namespace_option
 @common_options
-def export(common: Common, session_id: str, out: Path | None, namespace: str) -> int:
+def export(common: Common, session_id: str, out: Path | None, shape: str, namespace: str) -> int:
     """Write the messages of a session, one JSON text a line, as the host sent them.
 
-    With --json one document that also has ids, turns and times.
+    With --json one document that also has ids, turns and times. `sessions import` reads --format flo back.
     """
 
-    async def ask(client: SidecarClient) -> tuple[str, list[StoredMessage]]:
+    async def ask(client: SidecarClient) -> tuple[MessageFormat, list[StoredMessage]]:
         facts = await client.session(session_id)
         return facts.message_format, [message async for message in client.stored_messages(session_id)]
 
     message_format, messages = with_client(client_for(common, namespace=namespace), ask)
+    if shape == "flo":
+        from sidecar.cli.flo_files import write_files
+
+        files = write_files(out or Path(), session_id, message_format, messages)
+        if common.json:
+            print_json({"messages": len(messages), "files": list(map(str, files))})
+        else:
+            console(stderr=True).print(f"{len(messages)} messages are in {' and '.join(map(str, files))}.")
+        return OK
     if common.json:
         data = _document(session_id, message_format, messages)
     else:
@@ -122,6 +143,53 @@ def export(common: Common, session_id: str, out: Path | None, namespace: str) ->
     else:
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
+    return OK
+
+
+@command.command("import")
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.option("--session", "session_id", metavar="ID", help="Name of the session (default: as in the file).")
+@namespace_option
+@common_options
+def import_session(common: Common, path: Path, session_id: str | None, namespace: str) -> int:
+    """Store what `sessions export --format flo` wrote: a folder, or its context.json.
+
+    Ids, turns and times stay. What the session has already is not stored again.
+    """
+    from sidecar.cli.flo_files import read_files, without_tag
+
+    context, terse = read_files(path)
+    target = session_id or context.session_id
+
+    async def tell(client: SidecarClient) -> int:
+        stored = 0
+        for start in range(0, len(context.messages), AT_ONCE):
+            answers = await asyncio.gather(
+                *(
+                    client.ingest(
+                        target,
+                        bytes(entry.message),
+                        message_id=entry.message_id,
+                        turn_id=entry.turn_id,
+                        timestamp=entry.timestamp,
+                    )
+                    for entry in context.messages[start : start + AT_ONCE]
+                )
+            )
+            stored += sum(answer.ingested for answer in answers)
+        return stored
+
+    message_format = context.message_format
+    client = client_for(common, engine="full", message_format=message_format, namespace=namespace)
+    stored, lacking = with_client(client, tell), without_tag(context, terse)
+    if common.json:
+        print_json({"sessionId": target, "imported": stored, "withoutTag": lacking})
+        return OK
+    console(stderr=True).print(
+        f"{stored} of {len(context.messages)} messages are new in the session {target}."
+    )
+    if lacking:
+        console(stderr=True).print(f"{len(lacking)} summaries stand in no message; they are not stored.")
     return OK
 
 
