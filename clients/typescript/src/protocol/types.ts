@@ -1,0 +1,1492 @@
+// Generated from sidecar/protocol by `make schema`; do not edit.
+
+/** A message in the dialect of the connection; the server hands it back whole. */
+export interface Message {
+  readonly role?: unknown;
+  readonly type?: unknown;
+}
+
+/** A JSON object whose members the protocol does not fix. */
+export type JsonObject = { [member: string]: unknown };
+
+/** Dialects of messages. */
+export type MessageFormat = "openai" | "openai-responses" | "anthropic" | "openclaw";
+
+/** What a host may declare in `hostCapabilities`. */
+export type HostCapability = "runtime/complete" | "runtime/compact" | "runtime/rewriteTranscript" | "memory/getContext" | "assembleDelta";
+
+/** Params of `initialize`: those of the Language Server Protocol. */
+export interface InitializeParams {
+  /** Process id of the host; the server ends when a host that was alive dies. */
+  processId?: number | null | undefined;
+  /** The client program. */
+  clientInfo?: PeerInfo | null | undefined;
+  /** Language of the user, an IETF tag. */
+  locale?: string | null | undefined;
+  /** Folder of the workspace; superseded by `rootUri`. */
+  rootPath?: string | null | undefined;
+  /** Folder of the workspace. */
+  rootUri?: string | null | undefined;
+  /** Client capabilities of the Language Server Protocol. */
+  capabilities?: JsonObject | null | undefined;
+  /** Options of the client. */
+  initializationOptions?: InitializationOptions | null | undefined;
+  /** `off`, `messages` or `verbose`. */
+  trace?: string | null | undefined;
+  /** Folders of the workspace. */
+  workspaceFolders?: unknown;
+  /** Token under which the server reports progress. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Name and version of a program, as in the Language Server Protocol. */
+export interface PeerInfo {
+  /** Name of the program. */
+  name: string;
+  /** Its version. */
+  version?: string | null | undefined;
+}
+
+/** The initialization options of the client; only `contextEngine` is ours. */
+export interface InitializationOptions {
+  /** What the host asks of the server. */
+  contextEngine?: ContextEngineOptions | null | undefined;
+}
+
+/** What the host asks of the server, under `initializationOptions.contextEngine`. */
+export interface ContextEngineOptions {
+  /** Version that the host speaks; absent means the newest. */
+  protocolVersion?: string | null | undefined;
+  /** The agent runtime. */
+  host?: HostInfo | null | undefined;
+  /** Requests that the host answers, and `assembleDelta`; unknown names are ignored. */
+  hostCapabilities?: readonly string[] | null | undefined;
+  /** Dialect of every message on this connection. Absent means `"openai"`. */
+  messageFormat?: "anthropic" | "openai" | "openai-responses" | "openclaw" | null | undefined;
+  /** Id of the engine to use; overrides the configured slot. */
+  engine?: string | null | undefined;
+  /** Keeps hosts on one store apart; `host.id` where absent, else `default`. */
+  namespace?: string | null | undefined;
+  /** Overrides in the shape of the configuration file. */
+  config?: JsonObject | null | undefined;
+}
+
+/** The agent runtime behind the connection. */
+export interface HostInfo {
+  /** Short name of the runtime, such as `openclaw`; the namespace where none is given. */
+  id: string;
+  /** Version of the runtime. */
+  version?: string | null | undefined;
+}
+
+/** Result of `initialize`: settings are valid and the store is open. */
+export interface InitializeResult {
+  /** What the server offers. */
+  capabilities: ServerCapabilities;
+  /** The server program. */
+  serverInfo: PeerInfo;
+}
+
+/** Server capabilities of the Language Server Protocol; those for editors may stand beside ours. */
+export interface ServerCapabilities {
+  /** Where this protocol has its place. */
+  experimental: ExperimentalCapabilities;
+}
+
+/** Capabilities outside the Language Server Protocol. */
+export interface ExperimentalCapabilities {
+  /** What the server offers to agent runtimes. */
+  contextEngine: ContextEngineCapabilities;
+}
+
+/** What the server offers, under `capabilities.experimental.contextEngine`. */
+export interface ContextEngineCapabilities {
+  /** Version that both sides speak from now on. */
+  protocolVersion: string;
+  /** The engine that serves this connection. */
+  engine: EngineInfo;
+  /** Requests and notifications of this protocol that the server takes. */
+  methods: readonly string[];
+  /** Names of the tools that `tools/list` describes. */
+  tools: readonly string[];
+  /** Dialects that the server knows. */
+  messageFormats: readonly ("anthropic" | "openai" | "openai-responses" | "openclaw")[];
+  /** Bounds that the server keeps. */
+  limits: Limits;
+}
+
+/** What a context engine is and what it does itself. */
+export interface EngineInfo {
+  /** Id by which hosts and configuration select the engine. */
+  id: string;
+  /** Name for people. */
+  name: string;
+  /** Version of the engine. */
+  version: string;
+  /** True where the engine compacts itself, so that the host must not. */
+  ownsCompaction: boolean;
+  /** Whether the host waits for `context/maintain` before it goes on. */
+  turnMaintenanceMode: "background" | "foreground";
+  /**
+   * Members that the engine has itself, such as `afterTurn`; the server answers the other methods for it.
+   */
+  implements: readonly string[];
+  /** Host capabilities without which the engine refuses to start. */
+  hostRequirements?: readonly string[] | null | undefined;
+  /** Set where this engine stands in for the selected one. */
+  fallbackFor?: FallbackFor | null | undefined;
+}
+
+/** The engine that was selected but could not serve. */
+export interface FallbackFor {
+  /** Id of the engine that was selected. */
+  id: string;
+  /** Why it could not serve, and what to fix. */
+  reason: string;
+}
+
+/** Bounds that the server keeps on this connection. */
+export interface Limits {
+  /** Largest body of one message, in bytes. */
+  maxMessageBytes: number;
+  /** Requests that are worked on at once; further ones are parked. */
+  maxInFlight: number;
+  /** Bytes of parked requests beyond which a request is refused with Busy. */
+  maxParkedBytes: number;
+  /** How long the server waits for an answer of the host, in milliseconds. */
+  hostRequestTimeoutMs: number;
+  /** Budget where a request names none, in tokens. */
+  defaultTokenBudget: number;
+}
+
+/** Params of `initialized`: nothing. */
+export type InitializedParams = Record<string, never>;
+
+/** Params of `shutdown`: nothing. */
+export type ShutdownParams = Record<string, never>;
+
+/** Params of `exit`: nothing. */
+export type ExitParams = Record<string, never>;
+
+/** Params of `$/cancelRequest`. */
+export interface CancelRequestParams {
+  /** Id of the request that is no longer wanted. */
+  id: number | string;
+}
+
+/** Params of `$/progress`. */
+export interface ProgressParams {
+  /** The token that was given for the work. */
+  token: number | string;
+  /** A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd. */
+  value: unknown;
+}
+
+/** Params of `$/setTrace`. */
+export interface SetTraceParams {
+  /** `off`, `messages` or `verbose`. */
+  value: string;
+}
+
+/** Params of `window/logMessage`. */
+export interface LogMessageWindowParams {
+  /** 1 error, 2 warning, 3 info, 4 log, 5 debug. */
+  type: 1 | 2 | 3 | 4 | 5;
+  /** The line to log. */
+  message: string;
+}
+
+/** Params of `window/workDoneProgress/create`. */
+export interface CreateWindowWorkDoneProgressParams {
+  /** Token under which the server will report progress. */
+  token: number | string;
+}
+
+/** Params of `window/workDoneProgress/cancel`. */
+export interface CancelWindowWorkDoneProgressParams {
+  /** Token of the work that the user wants stopped. */
+  token: number | string;
+}
+
+/** Params of `context/bootstrap`. */
+export interface BootstrapContextParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** The host's whole transcript; wins over `sessionFile`. */
+  messages?: readonly Message[] | null | undefined;
+  /** Locator of the host's transcript file. */
+  sessionFile?: string | null | undefined;
+  /** Name of the importer for the file; absent means that the server finds out. */
+  sessionFileFormat?: string | null | undefined;
+}
+
+/** Result of `context/bootstrap`. */
+export interface BootstrapContextResult {
+  /** True where something new was stored. */
+  bootstrapped: boolean;
+  /** How many messages were stored. */
+  importedMessages: number;
+  /** Why nothing was stored. */
+  reason?: string | null | undefined;
+}
+
+/** Params of `context/ingest`. */
+export interface IngestContextParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** The message to store. */
+  message: Message;
+  /** The host's id of the message; an id inside the message comes second. */
+  messageId?: string | null | undefined;
+  /** The host's name of the turn. */
+  turnId?: string | null | undefined;
+  /** When the message came about; absent means its own time stamp, else now. */
+  timestamp?: string | null | undefined;
+  /** True for a message that only keeps the agent awake. */
+  isHeartbeat?: boolean | null | undefined;
+}
+
+/** Result of `context/ingest`. */
+export interface IngestContextResult {
+  /** False where nothing was stored. */
+  ingested: boolean;
+  /** Id under which the message is kept. */
+  messageId: string;
+  /** The turn that it belongs to. */
+  turnId: string;
+  /** The message as people should see it, where that differs. */
+  displayMessage?: Message | null | undefined;
+  /** Why nothing was stored, such as `duplicate` or `conflict`. */
+  reason?: string | null | undefined;
+}
+
+/** Params of `context/ingestBatch`. */
+export interface IngestBatchContextParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** The messages to store, all or none, in this order. */
+  messages: readonly Message[];
+  /** The host's ids, one for each message; `null` where it has none. */
+  messageIds?: readonly (string | null)[] | null | undefined;
+  /** True where the messages only keep the agent awake. */
+  isHeartbeat?: boolean | null | undefined;
+}
+
+/** Result of `context/ingestBatch`. */
+export interface IngestBatchContextResult {
+  /** How many messages were stored; those that were known already do not count. */
+  ingestedCount: number;
+  /** Ids under which the messages are kept, one for each. */
+  messageIds: readonly string[];
+}
+
+/** Params of `context/assemble`. */
+export interface AssembleContextParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** Most tokens that the answer may have; absent means `limits.defaultTokenBudget`. */
+  tokenBudget?: number | null | undefined;
+  /** The host's transcript; it stands in for the live tail. */
+  messages?: readonly Message[] | null | undefined;
+  /** Text of the user in this turn, where the host adds the message itself. */
+  prompt?: string | null | undefined;
+  /** Model that will read the answer. */
+  model?: string | null | undefined;
+  /** Names of the tools that the model may call. */
+  availableTools?: readonly string[] | null | undefined;
+  /** How memory should name its sources; engines read it, the server does not. */
+  citationsMode?: string | null | undefined;
+  /** Ask for `edits` against this earlier result; needs `assembleDelta`. */
+  previousResultId?: string | null | undefined;
+  /** Ask for a `contextProjection` too. */
+  projection?: "codex" | null | undefined;
+}
+
+/**
+ * Result of `context/assemble`; has either `messages` or `edits`. Exactly one of `messages`, `edits` must
+ * be there.
+ */
+export interface AssembleContextResult {
+  /** What the model is to see, in this order. */
+  messages?: readonly Message[] | null | undefined;
+  /** How the list differs from the previous result: ascending, positions in the previous list. */
+  edits?: readonly MessageEdit[] | null | undefined;
+  /** Tokens of messages and additions together; a reserved prompt comes on top. */
+  estimatedTokens: number;
+  /** Rises when an earlier message is removed, summarised, replaced or moved. */
+  contextEpoch: number;
+  /** Where a cache breakpoint belongs. */
+  stablePrefix: StablePrefix;
+  /** Names this result for `previousResultId` and `context/explain`. */
+  resultId: string;
+  /** What takes how much. */
+  composition: readonly CompositionPart[];
+  /** Text to put at the end of the host's system prompt. */
+  systemPromptAddition?: string | null | undefined;
+  /** Text to put at the end of this turn's user message, and to keep with it. */
+  userMessageAppend?: string | null | undefined;
+  /** Whose estimate the host should trust before it calls the model. */
+  promptAuthority?: "assembled" | "preassembly_may_overflow" | null | undefined;
+  /** Set where `projection` asked for it. */
+  contextProjection?: ContextProjection | null | undefined;
+}
+
+/** One change of an earlier list of messages. */
+export interface MessageEdit {
+  /** Index in the previous list where the change begins. */
+  start: number;
+  /** How many messages of the previous list go. */
+  deleteCount: number;
+  /** What comes in their place. */
+  messages: readonly Message[];
+}
+
+/** The part of the list that the next result of the same epoch repeats. */
+export interface StablePrefix {
+  /** Messages in it: a cache breakpoint belongs behind them. */
+  messageCount: number;
+  /** Tokens in it. */
+  tokens: number;
+}
+
+/** What one kind of content takes of the answer. */
+export interface CompositionPart {
+  /** Where the content comes from. */
+  kind: "activityLog" | "memory" | "recall" | "recent" | "summary" | "system";
+  /** Tokens of it; all parts sum to `estimatedTokens`. */
+  tokens: number;
+  /** Messages of it; all parts sum to the length of the list. */
+  messageCount: number;
+}
+
+/** The context for a backend that keeps its own thread. */
+export interface ContextProjection {
+  /** `per_turn` goes with every turn, `thread_bootstrap` begins a new thread. */
+  mode: "per_turn" | "thread_bootstrap";
+  /** Names the thread: another value means that the backend must begin anew. */
+  epoch: string;
+  /** Hash of what the projection was made from. */
+  fingerprint: string;
+  /** What goes before the conversation. */
+  developerInstructions: string;
+  /** What goes in as the user's text. */
+  prompt: string;
+}
+
+/** Params of `context/compact`. */
+export interface CompactContextParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** Most tokens that the context may have afterwards. */
+  tokenBudget?: number | null | undefined;
+  /** Compact even where the context fits. */
+  force?: boolean | null | undefined;
+  /** Why it is forced, such as `overflow` or `manual`. */
+  forceReason?: string | null | undefined;
+  /** What the host measured, where it knows better. */
+  currentTokenCount?: number | null | undefined;
+  /** Come down to the budget, or to the engine's own threshold. */
+  compactionTarget?: "budget" | "threshold" | null | undefined;
+  /** What the summary should care for. */
+  customInstructions?: string | null | undefined;
+}
+
+/** Result of `context/compact`. */
+export interface CompactContextResult {
+  /** False where something failed; declining is no failure. */
+  ok: boolean;
+  /** True where the context is another one now. */
+  compacted: boolean;
+  /** Why nothing was compacted. */
+  reason?: string | null | undefined;
+  /** What was done. */
+  result?: CompactionResult | null | undefined;
+}
+
+/** What a compaction has done. */
+export interface CompactionResult {
+  /** The summary that now stands for older messages. */
+  summary?: string | null | undefined;
+  /** The oldest message that is still sent in full. */
+  firstKeptMessageId?: string | null | undefined;
+  /** Tokens of the context before. */
+  tokensBefore: number;
+  /** Tokens of the context now. */
+  tokensAfter?: number | null | undefined;
+  /** More that the engine has to say. */
+  details?: unknown;
+}
+
+/** Params of `context/afterTurn`. */
+export interface AfterTurnContextParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** The turn's new messages; the whole transcript where `prePromptMessageCount` is given. */
+  messages?: readonly Message[] | null | undefined;
+  /** How many of the messages were there before the prompt. */
+  prePromptMessageCount?: number | null | undefined;
+  /** Most tokens that the context of the next turn may have. */
+  tokenBudget?: number | null | undefined;
+  /** Usage that the provider reported, in its own words. */
+  usage?: JsonObject | null | undefined;
+  /** True where the turn only kept the agent awake. */
+  isHeartbeat?: boolean | null | undefined;
+  /** Summary that the host wrote when it compacted on its own. */
+  autoCompactionSummary?: string | null | undefined;
+}
+
+/** Result of `context/afterTurn`: nothing. */
+export type AfterTurnContextResult = Record<string, never>;
+
+/** Params of `context/commitTurn`. */
+export interface CommitTurnContextParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** Names the turn; the same key is committed once. */
+  advancementKey: string;
+  /** The turn's messages. */
+  messages: readonly Message[];
+  /** True where the turn only kept the agent awake. */
+  isHeartbeat?: boolean | null | undefined;
+  /** The host's receipt for the prompt; never interpreted. */
+  admission?: unknown;
+  /** The host's receipt for the end of the turn; never interpreted. */
+  terminal?: unknown;
+}
+
+/** Result of `context/commitTurn`. */
+export interface CommitTurnContextResult {
+  /** `duplicate` where the key has been committed before. */
+  status: "committed" | "duplicate";
+}
+
+/** Params of `context/maintain`. */
+export interface MaintainContextParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** Most tokens that the context may have. */
+  tokenBudget?: number | null | undefined;
+}
+
+/** Result of `context/maintain`. */
+export interface MaintainContextResult {
+  /** True where the host's transcript was rewritten. */
+  changed: boolean;
+  /** By how many bytes it shrank. */
+  bytesFreed: number;
+  /** How many of its messages were rewritten. */
+  rewrittenEntries: number;
+  /** Why nothing was done. */
+  reason?: string | null | undefined;
+}
+
+/** Params of `context/preflight`. */
+export interface PreflightContextParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** Most tokens that the context may have. */
+  tokenBudget: number;
+  /** The host's transcript; it stands in for the live tail. */
+  messages?: readonly Message[] | null | undefined;
+  /** Tokens that the host is about to add. */
+  pendingTokens?: number | null | undefined;
+}
+
+/** Result of `context/preflight`. */
+export interface PreflightContextResult {
+  /** True where the context and what is pending fit the budget. */
+  fits: boolean;
+  /** Tokens of both together. */
+  estimatedTokens: number;
+  /** What the host should do before it calls the model. */
+  action: "compact" | "none";
+}
+
+/** Params of `context/explain`; without `resultId` and `turnId`, the newest answer. */
+export interface ExplainContextParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** Id of an assemble result; wins over `turnId`. */
+  resultId?: string | null | undefined;
+  /** The newest assemble result of this turn. */
+  turnId?: string | null | undefined;
+}
+
+/** Result of `context/explain`. */
+export interface ExplainContextResult {
+  /** One for each stored message that was considered, oldest first. */
+  decisions: readonly ContextDecision[];
+  /** What was added from elsewhere. */
+  injected: readonly InjectedItem[];
+}
+
+/** What became of one stored message in an answer. */
+export interface ContextDecision {
+  /** The message. */
+  messageId: string;
+  /** The turn that it belongs to. */
+  turnId: string;
+  /** Its own size, in tokens. */
+  tokens: number;
+  /** What became of it. */
+  decision: "dropped" | "pinned" | "sent" | "stubbed" | "summarised";
+  /** Why. */
+  reason: string;
+  /** What stands for it: a summary's node id, or the rule that left it out. */
+  by?: string | null | undefined;
+}
+
+/** Something in an answer that is no message of the session. */
+export interface InjectedItem {
+  /** The memory source or engine that it came from. */
+  pluginName: string;
+  /** Why it was asked. */
+  injectionPoint: "per-message" | "session-start";
+  /** Its size, in tokens. */
+  tokens: number;
+  /** The text. */
+  content: string;
+  /** Id of the piece within its source. */
+  id?: string | null | undefined;
+}
+
+/** Params of `context/dispose`. */
+export interface DisposeContextParams {
+  /** Token under which the server reports progress. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Result of `context/dispose`: nothing. */
+export type DisposeContextResult = Record<string, never>;
+
+/** Params of `subagent/prepareSpawn`. */
+export interface PrepareSpawnSubagentParams {
+  /** Key of the session that spawns. */
+  parentSessionKey: string;
+  /** Key of the session that is about to begin. */
+  childSessionKey: string;
+  /** `fork` starts the child from a snapshot of the parent, `isolated` starts it empty. */
+  contextMode: "fork" | "isolated";
+  /** Id of the parent's session, where the host knows it. */
+  parentSessionId?: string | null | undefined;
+  /** Id of the child's session, where the host knows it. */
+  childSessionId?: string | null | undefined;
+  /** The host's locator of the parent's transcript; never opened. */
+  parentSessionFile?: string | null | undefined;
+  /** The host's locator of the child's transcript; never opened. */
+  childSessionFile?: string | null | undefined;
+  /** The preparation is swept after so many milliseconds. */
+  ttlMs?: number | null | undefined;
+  /** Token under which the server reports progress. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Result of `subagent/prepareSpawn`. */
+export interface PrepareSpawnSubagentResult {
+  /** What to roll back by; absent where nothing was prepared. */
+  preparationId?: string | null | undefined;
+}
+
+/** Params of `subagent/rollbackSpawn`. */
+export interface RollbackSpawnSubagentParams {
+  /** The preparation to take back. */
+  preparationId: string;
+  /** Token under which the server reports progress. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Result of `subagent/rollbackSpawn`. */
+export interface RollbackSpawnSubagentResult {
+  /** False where the preparation is unknown, or the child has stored something already. */
+  rolledBack: boolean;
+}
+
+/** Params of `subagent/ended`. */
+export interface EndedSubagentParams {
+  /** Key of the session that has ended. */
+  childSessionKey: string;
+  /** `deleted` erases the child's data; the other reasons keep it. */
+  reason: "completed" | "deleted" | "released" | "swept";
+  /** Token under which the server reports progress. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Result of `subagent/ended`: nothing. */
+export type EndedSubagentResult = Record<string, never>;
+
+/** Params of `tools/list`. */
+export interface ListToolsParams {
+  /** List the tools of this session's engine; absent means the connection's engine. */
+  sessionId?: string | null | undefined;
+  /** Agent on whose behalf the list is asked for. */
+  agentId?: string | null | undefined;
+}
+
+/** Result of `tools/list`. */
+export interface ListToolsResult {
+  /** The tools that the engine offers; empty for engines without. */
+  tools: readonly ToolDefinition[];
+}
+
+/** A tool that the host may offer to its model. */
+export interface ToolDefinition {
+  /** Name under which `tools/call` knows the tool. */
+  name: string;
+  /** What the tool does, written for the model. */
+  description: string;
+  /** JSON Schema of the arguments. */
+  inputSchema: JsonObject;
+}
+
+/** Params of `tools/call`. */
+export interface CallToolsParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** Name of the tool, as `tools/list` gave it. */
+  name: string;
+  /** Arguments that satisfy the tool's input schema; absent means an empty object. */
+  arguments?: JsonObject | null | undefined;
+}
+
+/** Result of `tools/call`. */
+export interface CallToolsResult {
+  /** What the model is shown. */
+  content: readonly TextContent[];
+  /** The same for programs; its shape is the tool's own. */
+  structuredContent?: JsonObject | null | undefined;
+  /** True where the tool ran and failed; the content says why. */
+  isError?: boolean | null | undefined;
+}
+
+/** A piece of tool output that is text. */
+export interface TextContent {
+  /** Tells the variants apart. */
+  type: "text";
+  /** The text, at most 16 000 characters. */
+  text: string;
+}
+
+/** Params of `memory/register`. */
+export interface RegisterMemoryParams {
+  /** Name of the source; the same name replaces an earlier registration. */
+  name: string;
+  /** When the source is to be asked. */
+  injectionPoints: readonly ("per-message" | "session-start")[];
+  /** Largest share of this source in one compilation, in tokens. */
+  tokenBudget?: number | null | undefined;
+}
+
+/** Result of `memory/register`. */
+export interface RegisterMemoryResult {
+  /** True: the source is asked from now on, as long as the connection lives. */
+  registered: boolean;
+}
+
+/** Params of `memory/unregister`. */
+export interface UnregisterMemoryParams {
+  /** Name of the source. */
+  name: string;
+}
+
+/** Result of `memory/unregister`. */
+export interface UnregisterMemoryResult {
+  /** False where no source of this name was registered. */
+  unregistered: boolean;
+}
+
+/** Params of `memory/compile`. */
+export interface CompileMemoryParams {
+  /** Agent for whose prompt this is. */
+  agentId: string;
+  /** Which sources to ask. */
+  injectionPoint: "per-message" | "session-start";
+  /** The session; with it, pieces that were injected before are left out. */
+  sessionId?: string | null | undefined;
+  /** Text of the user that the memory should fit. */
+  prompt?: string | null | undefined;
+  /** Budget of the compilation, in tokens; absent means the configured one. */
+  tokenBudget?: number | null | undefined;
+  /** Token under which the server reports progress. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Result of `memory/compile`. */
+export interface CompileMemoryResult {
+  /** The text to inject; empty where no source had anything. */
+  finalContent: string;
+  /** Size of the text, in tokens. */
+  tokens: number;
+  /** True where a model has rewritten fragments into one text. */
+  synthesized: boolean;
+  /** Every fragment that was considered. */
+  fragments: readonly CompiledFragment[];
+}
+
+/** What became of one fragment. */
+export interface CompiledFragment {
+  /** The source that it came from. */
+  pluginName: string;
+  /** The text as the source gave it. */
+  content: string;
+  /** Size that was reckoned with, in tokens. */
+  tokens: number;
+  /** 0 to 100. */
+  priority: number;
+  /** False where it did not fit. */
+  included: boolean;
+}
+
+/** Params of `engine/list`: nothing. */
+export type ListEngineParams = Record<string, never>;
+
+/** Result of `engine/list`. */
+export interface ListEngineResult {
+  /** Every engine that is installed or configured. */
+  engines: readonly EngineListing[];
+}
+
+/** An engine that the server knows, usable or not. */
+export interface EngineListing {
+  /** Id by which hosts and configuration select the engine. */
+  id: string;
+  /** Name for people. */
+  name: string;
+  /** Version of the engine. */
+  version: string;
+  /** True where the engine compacts itself, so that the host must not. */
+  ownsCompaction: boolean;
+  /** Whether the host waits for `context/maintain` before it goes on. */
+  turnMaintenanceMode: "background" | "foreground";
+  /**
+   * Members that the engine has itself, such as `afterTurn`; the server answers the other methods for it.
+   */
+  implements: readonly string[];
+  /** Host capabilities without which the engine refuses to start. */
+  hostRequirements?: readonly string[] | null | undefined;
+  /** Set where this engine stands in for the selected one. */
+  fallbackFor?: FallbackFor | null | undefined;
+  /** True for the engine that serves this connection. */
+  active: boolean;
+  /** True where the engine could be selected now. */
+  available: boolean;
+  /** Why it is not available, and what to fix. */
+  reason?: string | null | undefined;
+}
+
+/** Params of `engine/doctor`. */
+export interface DoctorEngineParams {
+  /** Token under which the server reports progress. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Result of `engine/doctor`. */
+export interface DoctorEngineResult {
+  /** True where every check is. */
+  ok: boolean;
+  /** What was looked at, in a stable order. */
+  checks: readonly DoctorCheck[];
+}
+
+/** One thing that was looked at. */
+export interface DoctorCheck {
+  /** Short stable name, such as `store`. */
+  name: string;
+  /** True where nothing has to be done. */
+  ok: boolean;
+  /** What was found. */
+  message: string;
+  /** What to do about it. */
+  fix?: string | null | undefined;
+}
+
+/**
+ * Params of `session/configure`; at least one of `sessionId` and `agentId` says for whom. At least one of
+ * `sessionId`, `agentId` must be there.
+ */
+export interface ConfigureSessionParams {
+  /** The session to configure. */
+  sessionId?: string | null | undefined;
+  /** Without `sessionId`, the agent to configure; with it, the owner of the session. */
+  agentId?: string | null | undefined;
+  /** Engine to use from the next call on; absent keeps the present one. */
+  engine?: string | null | undefined;
+  /** Settings of the engine; they replace what was set before, absent keeps it. */
+  config?: JsonObject | null | undefined;
+}
+
+/** Result of `session/configure`: what holds from now on. */
+export interface ConfigureSessionResult {
+  /** Id of the engine. */
+  engine: string;
+  /** What has been set for the session or agent; `{}` where nothing is. */
+  config: JsonObject;
+}
+
+/**
+ * Params of `session/pin`; exactly one of `messageId` and `text`. Exactly one of `messageId`, `text` must
+ * be there.
+ */
+export interface PinSessionParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** A stored message that must survive compaction. */
+  messageId?: string | null | undefined;
+  /** A text that must stay in the context. */
+  text?: string | null | undefined;
+  /** Why, for people. */
+  note?: string | null | undefined;
+}
+
+/** Result of `session/pin`. */
+export interface PinSessionResult {
+  /** What to unpin by. */
+  pinId: string;
+}
+
+/** Params of `session/unpin`. */
+export interface UnpinSessionParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** The pin to take off. */
+  pinId: string;
+}
+
+/** Result of `session/unpin`. */
+export interface UnpinSessionResult {
+  /** False where there is no such pin. */
+  unpinned: boolean;
+}
+
+/** Params of `session/pins`. */
+export interface PinsSessionParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Result of `session/pins`. */
+export interface PinsSessionResult {
+  /** Every pin of the session, oldest first. */
+  pins: readonly Pin[];
+}
+
+/** Something that must survive compaction. */
+export interface Pin {
+  /** What to unpin by. */
+  pinId: string;
+  /** The message, where a message is pinned. */
+  messageId?: string | null | undefined;
+  /** The text, where a text is pinned. */
+  text?: string | null | undefined;
+  /** Why, for people. */
+  note?: string | null | undefined;
+  /** When it was pinned. */
+  createdAt: string;
+}
+
+/** Params of `session/truncate`. */
+export interface TruncateSessionParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** The last message that stays. */
+  afterMessageId: string;
+}
+
+/** Result of `session/truncate`. */
+export interface TruncateSessionResult {
+  /** How many messages were removed. */
+  removedMessages: number;
+}
+
+/** Params of `session/fork`. */
+export interface ForkSessionParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** Id of the copy; must not exist yet. */
+  newSessionId: string;
+  /** The last message that the copy has; absent means all of them. */
+  atMessageId?: string | null | undefined;
+}
+
+/** Result of `session/fork`. */
+export interface ForkSessionResult {
+  /** Id of the copy. */
+  sessionId: string;
+  /** How many messages it has. */
+  messageCount: number;
+}
+
+/** Params of `session/summaries`. */
+export interface SummariesSessionParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Result of `session/summaries`. */
+export interface SummariesSessionResult {
+  /** Every summary that is in force, in the order of what it covers; deeper ones first. */
+  summaries: readonly SummaryNode[];
+}
+
+/** A summary that stands for a range of messages. */
+export interface SummaryNode {
+  /** Id of the summary; recall tools take it. */
+  nodeId: string;
+  /** 0 for a summary of messages, one more than its deepest source for a condensed one. */
+  depth: number;
+  /** The summary. */
+  text: string;
+  /** Its size, in tokens. */
+  tokens: number;
+  /** How it came about, such as `model` or `deterministic`. */
+  quality: string;
+  /** When it was written. */
+  createdAt: string;
+  /** The first message that it covers. */
+  firstMessageId: string;
+  /** The last message that it covers. */
+  lastMessageId: string;
+  /** How many messages it covers. */
+  messageCount: number;
+  /** Node ids that were condensed into it; empty for a summary of messages. */
+  sources: readonly string[];
+}
+
+/** Params of `session/list`. */
+export interface ListSessionParams {
+  /** Most entries on one page; absent means 100. */
+  limit?: number | null | undefined;
+  /** Where to go on, from the page before. */
+  cursor?: string | null | undefined;
+  /** Only sessions of this agent, and those that no agent owns yet. */
+  agentId?: string | null | undefined;
+}
+
+/** Result of `session/list`. */
+export interface ListSessionResult {
+  /** One page of sessions, latest change first. */
+  sessions: readonly SessionEntry[];
+  /** How to ask for the next page; absent on the last. */
+  nextCursor?: string | null | undefined;
+}
+
+/** The short facts of one session. */
+export interface SessionEntry {
+  /** Id of the session. */
+  sessionId: string;
+  /** Its alias. */
+  sessionKey?: string | null | undefined;
+  /** Id of the engine that serves it. */
+  engine: string;
+  /** Dialect of its messages. */
+  messageFormat: "anthropic" | "openai" | "openai-responses" | "openclaw";
+  /** How many messages are stored. */
+  messageCount: number;
+  /** When the first message was stored. */
+  createdAt: string;
+  /** When it last changed. */
+  updatedAt: string;
+}
+
+/** Params of `session/get`. */
+export interface GetSessionParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Result of `session/get`. */
+export interface GetSessionResult {
+  /** Id of the session. */
+  sessionId: string;
+  /** Its alias. */
+  sessionKey?: string | null | undefined;
+  /** Id of the engine that serves it. */
+  engine: string;
+  /** Dialect of its messages. */
+  messageFormat: "anthropic" | "openai" | "openai-responses" | "openclaw";
+  /** How many messages are stored. */
+  messageCount: number;
+  /** When the first message was stored. */
+  createdAt: string;
+  /** When it last changed. */
+  updatedAt: string;
+  /** Owner of the session. */
+  agentId?: string | null | undefined;
+  /** How many turns it has. */
+  turnCount: number;
+}
+
+/** Params of `session/export`. */
+export interface ExportSessionParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** Where to go on, from the page before. */
+  cursor?: string | null | undefined;
+}
+
+/** Result of `session/export`. */
+export interface ExportSessionResult {
+  /** Id of the session. */
+  sessionId: string;
+  /** Dialect of the messages. */
+  messageFormat: "anthropic" | "openai" | "openai-responses" | "openclaw";
+  /** One page of messages, oldest first. */
+  messages: readonly ExportedMessage[];
+  /** How to ask for the next page; absent on the last. */
+  nextCursor?: string | null | undefined;
+}
+
+/** A stored message with what was noted about it. */
+export interface ExportedMessage {
+  /** Id of the message. */
+  messageId: string;
+  /** The turn that it belongs to. */
+  turnId: string;
+  /** The host's time stamp, otherwise the time of receipt. */
+  timestamp: string;
+  /** The message, byte for byte. */
+  message: Message;
+}
+
+/** Params of `session/delete`. */
+export interface DeleteSessionParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+}
+
+/** Result of `session/delete`. */
+export interface DeleteSessionResult {
+  /** False where there was no such session. */
+  deleted: boolean;
+}
+
+/** Params of `runtime/complete`. */
+export interface CompleteRuntimeParams {
+  /** What the text is for; a host may choose another model for each. */
+  purpose: "condense" | "query" | "summary" | "synthesis";
+  /** The conversation to complete. */
+  messages: readonly PromptMessage[];
+  /** Instructions that go before it. */
+  systemPrompt?: string | null | undefined;
+  /** Largest answer, in tokens. */
+  maxTokens: number;
+  /** Model that the configuration asks for; the host decides. */
+  model?: string | null | undefined;
+  /** The session on whose behalf this is asked. */
+  sessionId?: string | null | undefined;
+}
+
+/** A message of a completion, in no dialect. */
+export interface PromptMessage {
+  /** Who speaks. */
+  role: "assistant" | "user";
+  /** What is said. */
+  content: string;
+}
+
+/** Result of `runtime/complete`. */
+export interface CompleteRuntimeResult {
+  /** What the model wrote. */
+  text: string;
+  /** The model that wrote it. */
+  model?: string | null | undefined;
+  /** What it took. */
+  usage?: CompletionUsage | null | undefined;
+}
+
+/** Tokens that a completion took. */
+export interface CompletionUsage {
+  /** Tokens that went in. */
+  inputTokens: number;
+  /** Tokens that came out. */
+  outputTokens: number;
+}
+
+/** Params of `runtime/compact`: those of `context/compact`, handed on. */
+export interface CompactRuntimeParams {
+  /** The session: a key that the host chooses. */
+  sessionId: string;
+  /** Alias of the session; the latest session that was named together with it is the one it means. */
+  sessionKey?: string | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
+  agentId?: string | null | undefined;
+  /** Token under which the server reports progress by `$/progress`. */
+  workDoneToken?: number | string | null | undefined;
+  /** Most tokens that the context may have afterwards. */
+  tokenBudget?: number | null | undefined;
+  /** Compact even where the context fits. */
+  force?: boolean | null | undefined;
+  /** Why it is forced, such as `overflow` or `manual`. */
+  forceReason?: string | null | undefined;
+  /** What the host measured, where it knows better. */
+  currentTokenCount?: number | null | undefined;
+  /** Come down to the budget, or to the engine's own threshold. */
+  compactionTarget?: "budget" | "threshold" | null | undefined;
+  /** What the summary should care for. */
+  customInstructions?: string | null | undefined;
+}
+
+/** Result of `runtime/compact`: that of `context/compact`, handed back. */
+export interface CompactRuntimeResult {
+  /** False where something failed; declining is no failure. */
+  ok: boolean;
+  /** True where the context is another one now. */
+  compacted: boolean;
+  /** Why nothing was compacted. */
+  reason?: string | null | undefined;
+  /** What was done. */
+  result?: CompactionResult | null | undefined;
+}
+
+/** Params of `runtime/rewriteTranscript`. */
+export interface RewriteTranscriptRuntimeParams {
+  /** The session whose transcript is meant. */
+  sessionId: string;
+  /** Alias of the session. */
+  sessionKey?: string | null | undefined;
+  /** What to replace; a message that is not named stays. */
+  replacements: readonly TranscriptReplacement[];
+}
+
+/** One message of the host's transcript to replace. */
+export interface TranscriptReplacement {
+  /** Id of the message. */
+  messageId: string;
+  /** What to put in its place. */
+  message: Message;
+}
+
+/** Result of `runtime/rewriteTranscript`. */
+export interface RewriteTranscriptRuntimeResult {
+  /** True where the transcript is another one now. */
+  changed: boolean;
+  /** By how many bytes it shrank. */
+  bytesFreed: number;
+  /** How many messages were replaced. */
+  rewrittenEntries: number;
+  /** Why nothing, or not everything, was replaced. */
+  reason?: string | null | undefined;
+}
+
+/** Params of `memory/getContext`, a request to the host. */
+export interface GetContextMemoryParams {
+  /** Name of the source, as it was registered. */
+  name: string;
+  /** Agent for whose prompt this is. */
+  agentId: string;
+  /** Why the source is asked. */
+  injectionPoint: "per-message" | "session-start";
+  /** The session, where there is one. */
+  sessionId?: string | null | undefined;
+  /** Alias of the session. */
+  sessionKey?: string | null | undefined;
+  /** Text of the user that the memory should fit. */
+  prompt?: string | null | undefined;
+}
+
+/** Result of `memory/getContext`. */
+export interface GetContextMemoryResult {
+  /** What the source has to say, best first; may be empty. */
+  fragments: readonly MemoryFragment[];
+}
+
+/** A piece of text that a memory source wants the model to see. */
+export interface MemoryFragment {
+  /** Id of the piece within its source; a hash of the content stands in for it. */
+  id?: string | null | undefined;
+  /** The text. */
+  content: string;
+  /** Size in tokens; where it is missing or not positive the server estimates. */
+  tokens?: number | null | undefined;
+  /** 0 to 100; the lowest is cut first. */
+  priority: number;
+  /** Heading for people. */
+  label?: string | null | undefined;
+  /** False keeps the text verbatim and away from any model; absent means true. */
+  synthesize?: boolean | null | undefined;
+}
+
+/** Params of `memory/contextInjected`: what a compilation has produced. */
+export interface ContextInjectedMemoryParams {
+  /** Agent for whose prompt this was. */
+  agentId: string;
+  /** Which sources were asked. */
+  injectionPoint: "per-message" | "session-start";
+  /** Every fragment that was considered. */
+  fragments: readonly CompiledFragment[];
+  /** True where a model has rewritten fragments into one text. */
+  synthesized: boolean;
+  /** The text that the answer carries. */
+  finalContent: string;
+  /** When it was compiled. */
+  timestamp: string;
+  /** The session, where there is one. */
+  sessionId?: string | null | undefined;
+}
+
+/** Params of `session/changed`. */
+export interface ChangedSessionParams {
+  /** The session that changed. */
+  sessionId: string;
+  /** What happened to it. */
+  reason: "compacted" | "configured" | "deleted" | "maintained" | "pinned" | "truncated" | "unpinned";
+}
+
+/** Params of `tools/listChanged`. */
+export interface ListChangedToolsParams {
+  /** The session whose tools changed; absent means every session. */
+  sessionId?: string | null | undefined;
+}
+
+/** Progress value: work has begun. */
+export interface WorkDoneProgressBegin {
+  /** Tells the variants apart. */
+  kind: "begin";
+  /** What is being done, such as `Compacting`. */
+  title: string;
+  /** Whether cancelling the request stops the work. */
+  cancellable?: boolean | null | undefined;
+  /** Detail that may change as the work goes on. */
+  message?: string | null | undefined;
+  /** Share that is done, 0 to 100; absent where it cannot be told. */
+  percentage?: number | null | undefined;
+}
+
+/** Progress value: work goes on. */
+export interface WorkDoneProgressReport {
+  /** Tells the variants apart. */
+  kind: "report";
+  /** Whether cancelling the request stops the work. */
+  cancellable?: boolean | null | undefined;
+  /** Detail of the present step. */
+  message?: string | null | undefined;
+  /** Share that is done, 0 to 100, never falling. */
+  percentage?: number | null | undefined;
+}
+
+/** Progress value: work has ended. */
+export interface WorkDoneProgressEnd {
+  /** Tells the variants apart. */
+  kind: "end";
+  /** How it ended. */
+  message?: string | null | undefined;
+}
+
+/** Data of ParseError and InvalidRequest. */
+export interface FrameErrorData {
+  /** True where the same request may succeed later without a change. */
+  retryable: boolean;
+  /** What the caller can do about it, in one sentence. */
+  hint: string;
+  /** The bound that was exceeded, in bytes. */
+  limit?: number | null | undefined;
+}
+
+/** What every error carries as `data`. */
+export interface ErrorData {
+  /** True where the same request may succeed later without a change. */
+  retryable: boolean;
+  /** What the caller can do about it, in one sentence. */
+  hint: string;
+}
+
+/** Data of InvalidParams. */
+export interface InvalidParamsData {
+  /** True where the same request may succeed later without a change. */
+  retryable: boolean;
+  /** What the caller can do about it, in one sentence. */
+  hint: string;
+  /** JSON Pointer into the params; empty for the params as a whole. */
+  path?: string | null | undefined;
+  /** What would have been accepted, such as protocol versions. */
+  supported?: readonly string[] | null | undefined;
+  /** Dialect of the session, where the connection has another one. */
+  messageFormat?: "anthropic" | "openai" | "openai-responses" | "openclaw" | null | undefined;
+}
+
+/** Data of EngineUnavailable. */
+export interface EngineUnavailableData {
+  /** True where the same request may succeed later without a change. */
+  retryable: boolean;
+  /** What the caller can do about it, in one sentence. */
+  hint: string;
+  /** The engine that was selected. */
+  engineId?: string | null | undefined;
+  /** Host capabilities that the engine needs and the host does not declare. */
+  missingCapabilities?: readonly string[] | null | undefined;
+}
+
+/** Data of ContextOverflow. */
+export interface ContextOverflowData {
+  /** True where the same request may succeed later without a change. */
+  retryable: boolean;
+  /** What the caller can do about it, in one sentence. */
+  hint: string;
+  /** The smallest budget with which the same request succeeds, in tokens. */
+  required: number;
+  /** The budget that was asked for, in tokens. */
+  tokenBudget: number;
+}
+
+/** Data of SessionNotFound. */
+export interface SessionNotFoundData {
+  /** True where the same request may succeed later without a change. */
+  retryable: boolean;
+  /** What the caller can do about it, in one sentence. */
+  hint: string;
+  /** The session that was asked for. */
+  sessionId?: string | null | undefined;
+}
+
+/** Data of HostCapabilityMissing. */
+export interface HostCapabilityMissingData {
+  /** True where the same request may succeed later without a change. */
+  retryable: boolean;
+  /** What the caller can do about it, in one sentence. */
+  hint: string;
+  /** What the host would have to declare in `hostCapabilities`. */
+  capability: string;
+}
+
+/** Data of EngineFailed. */
+export interface EngineFailedData {
+  /** True where the same request may succeed later without a change. */
+  retryable: boolean;
+  /** What the caller can do about it, in one sentence. */
+  hint: string;
+  /** The engine that failed. */
+  engineId: string;
+  /** The method that it was asked for. */
+  method: string;
+  /** What it said, without traceback and local paths. */
+  message: string;
+}
+
+/** Data of Busy. */
+export interface BusyData {
+  /** True where the same request may succeed later without a change. */
+  retryable: boolean;
+  /** What the caller can do about it, in one sentence. */
+  hint: string;
+  /** The bound that was reached, in bytes. */
+  limit?: number | null | undefined;
+}
