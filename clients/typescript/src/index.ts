@@ -10,6 +10,7 @@ export { locateSidecar } from "./locate.js";
 export type { Command } from "./locate.js";
 export { leaseSidecar } from "./shared.js";
 export type { Lease } from "./shared.js";
+export { stripTerse, TerseStripper } from "./terse.js";
 export type { ErrorDataByCode } from "./protocol/errors.js";
 export { PROTOCOL_VERSION } from "./protocol/methods.js";
 export type { HostNotifications, HostRequests, ServerNotifications, ServerRequests } from "./protocol/methods.js";
