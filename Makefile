@@ -11,21 +11,30 @@ INSTALLED := $(VENV)/.installed
 PYTHON ?=
 PYTHONS := $(or $(PYTHON),python3.11 python3.12 python3.13 python3 python)
 ARGS ?=
+NPM_QUIET := --no-audit --no-fund --loglevel=error
 
 # The type checker comes with its JavaScript inside its wheel; this keeps it from asking for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint bench soak venv lock schema clean
+.PHONY: help demo test test-hosts openclaw-plugin lint bench soak venv lock schema clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 demo: $(INSTALLED) ## Replay a recorded session through the sidecar
 	@$(BIN)/context-sidecar demo $(ARGS)
 
 test: $(INSTALLED) ## Run all tests but the long ones (ARGS=... goes to pytest)
 	@$(BIN)/pytest -q -m "not soak" --session-timeout=840 $(ARGS)
+
+test-hosts: $(INSTALLED) openclaw-plugin ## Run the TypeScript clients, and the real OpenClaw
+	cd clients/typescript && npm test
+	cd clients/openclaw && npm run check && npm test && npm run test-hosts
+
+openclaw-plugin: ## Build the plugin for OpenClaw into clients/openclaw/dist
+	cd clients/typescript && npm ci $(NPM_QUIET) && npm run build
+	cd clients/openclaw && npm ci $(NPM_QUIET) && npm run build
 
 lint: $(INSTALLED) ## Check style, types, layers and generated files
 	$(BIN)/ruff check

@@ -24,8 +24,10 @@ export async function lending<Result>(
 
 /** Answers `runtime/complete` by a model that is lent for the session. */
 export const complete: NonNullable<ServerRequestHandlers["runtime/complete"]> = async (params, signal) => {
-  const turn = [...lent()].find(({ sessionId }) => sessionId === params.sessionId);
-  if (turn === undefined) throw new Error("the host lends its model during bootstrap, maintain and compact only");
+  // A request that names no session can only be told from the calls that run; two of them leave it open.
+  const turns = [...lent()].filter(({ sessionId }) => !params.sessionId || sessionId === params.sessionId);
+  const [turn] = turns;
+  if (turn === undefined || (!params.sessionId && turns.length > 1)) throw new Error("the host lends its model during bootstrap, maintain and compact only");
   const { text, model, usage } = await turn.model.complete({
     messages: params.messages,
     ...(params.systemPrompt ? { systemPrompt: params.systemPrompt } : {}),

@@ -6,8 +6,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { SidecarClient } from "context-sidecar-client";
-import type { ExportedMessage } from "context-sidecar-client";
+import { applyEdits, SidecarClient } from "context-sidecar-client";
+import type { AssembleContextResult, ExportedMessage } from "context-sidecar-client";
 import { Gateway, PYTHON } from "./gateway.js";
 import type { Tapped } from "./gateway.js";
 import { ScriptedModel } from "./model.js";
@@ -62,9 +62,12 @@ test("the recall tool finds what was said earlier in this session", async () => 
   assert.match(JSON.stringify(toolResults(requests[1]).at(-1)), /\[user t1\] The code word is heliotrope/);
 });
 
-test("what the model gets is what the sidecar answered", () => {
-  const answers = gateway.tapped.filter((line) => line.to === "host" && line.body.result?.["contextEpoch"]);
-  assert.ok(answers.length >= model.requests.length);
+test("what the model gets is what the sidecar answered", async () => {
+  const [request] = await turn("Here everything is compared.");
+  const list = assembledLists(gateway.tapped).at(-1) as object[];
+  const answered = list.filter((message) => !isToolResult(message)).map(plainText).filter((text) => text !== "");
+  assert.ok(answered.length >= 12);
+  assert.deepEqual(conversation(request), [...answered, "Here everything is compared."]);
   assert.deepEqual(fellBack(), []);
 });
 
@@ -203,6 +206,27 @@ function interleaved(): string[] {
 
 function isUser(message: object): message is { role: "user"; content: unknown } {
   return "role" in message && message.role === "user";
+}
+
+function isToolResult(message: object): boolean {
+  return "role" in message && message.role === "toolResult";
+}
+
+/** The lists that the sidecar has answered with, whole although changes travel. */
+function assembledLists(lines: readonly Tapped[]): object[][] {
+  const known = new Map<unknown, object[]>();
+  const asked = new Map<unknown, unknown>();
+  const lists: object[][] = [];
+  for (const { to, body } of lines) {
+    if (to === "sidecar" && body.method === "context/assemble") asked.set(body.id, body.params?.["previousResultId"]);
+    if (to === "sidecar" || !asked.has(body.id) || body.result?.["resultId"] === undefined) continue;
+    const { messages, edits, resultId } = body.result as unknown as AssembleContextResult;
+    const list = messages ?? applyEdits(known.get(asked.get(body.id)) ?? [], edits ?? []);
+    known.set(resultId, [...list]);
+    lists.push([...list]);
+    asked.delete(body.id);
+  }
+  return lists;
 }
 
 function toolResults(request: ChatRequest | undefined) {
