@@ -1,6 +1,6 @@
 """Runs the sidecar in this very process and writes down every message on its pipes.
 
-Usage: python tapped_sidecar.py LOG serve ...; LOG gets a JSON line for each message, `LOG.pid` the process id.
+Usage: python tapped_sidecar.py LOG serve ...; LOG gets a JSON line per message, `LOG.pid` the process id.
 """
 
 import json

@@ -127,9 +127,7 @@ export interface EngineInfo {
   ownsCompaction: boolean;
   /** Whether the host waits for `context/maintain` before it goes on. */
   turnMaintenanceMode: "background" | "foreground";
-  /**
-   * Members that the engine has itself, such as `afterTurn`; the server answers the other methods for it.
-   */
+  /** Members that the engine has itself, such as `afterTurn`; the server answers the others for it. */
   implements: readonly string[];
   /** Host capabilities without which the engine refuses to start. */
   hostRequirements?: readonly string[] | null | undefined;
@@ -823,9 +821,7 @@ export interface EngineListing {
   ownsCompaction: boolean;
   /** Whether the host waits for `context/maintain` before it goes on. */
   turnMaintenanceMode: "background" | "foreground";
-  /**
-   * Members that the engine has itself, such as `afterTurn`; the server answers the other methods for it.
-   */
+  /** Members that the engine has itself, such as `afterTurn`; the server answers the others for it. */
   implements: readonly string[];
   /** Host capabilities without which the engine refuses to start. */
   hostRequirements?: readonly string[] | null | undefined;
