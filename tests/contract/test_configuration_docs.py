@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from sidecar.engines.default.settings import DefaultSettings
+from sidecar.engines.terse.settings import TerseSettings
 from sidecar.server.configuration import resolve as configuration
 from sidecar.server.configuration.model import Configuration, Entry
 
@@ -29,7 +30,7 @@ def settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ob
             yield prefix + name, field.get_default(call_default_factory=True)
 
 
-ALL = [*settings(Configuration), *settings(DefaultSettings)]
+ALL = [*settings(Configuration), *settings(DefaultSettings), *settings(TerseSettings)]
 
 
 @pytest.mark.parametrize(("key", "default"), ALL, ids=[key for key, _ in ALL])
