@@ -1,6 +1,6 @@
 """Appends without end to the store that is named, and prints what was acknowledged.
 
-Usage: store_appender.py FILE PREFIX [COUNT]
+Usage: store_appender.py FILE|CONNECTION PREFIX [COUNT [SESSIONS]]
 
 Every acknowledged message is a line `session message_id body` on stdout, written before anything else.
 Now and then it forks, truncates, inserts and deletes sessions of its own, which are not printed.
@@ -18,15 +18,16 @@ IN_FLIGHT = 24
 SESSIONS = 5
 
 
-async def appends(path: Path, prefix: str, count: int) -> None:
+async def appends(target: str, prefix: str, count: int, sessions: int) -> None:
     """Keep some appends in flight until `count` are done."""
-    store = open_store("sqlite", path)
+    shared = "dbname=" in target
+    store = open_store("postgres", url=target) if shared else open_store("sqlite", Path(target))
     await store.open()
     numbers = iter(range(count))
 
     async def keep_appending() -> None:
         for number in numbers:
-            session = f"s{number % SESSIONS}"
+            session = f"s{number % sessions}"
             body = f"{prefix}-{number}"
             name = f"id-{body}" if number % 3 else None
             padding = " " * (number * 131 % 4000)
@@ -55,4 +56,5 @@ async def appends(path: Path, prefix: str, count: int) -> None:
 
 if __name__ == "__main__":
     limit = int(sys.argv[3]) if len(sys.argv) > 3 else 1 << 40
-    asyncio.run(appends(Path(sys.argv[1]), sys.argv[2], limit))
+    sessions = int(sys.argv[4]) if len(sys.argv) > 4 else SESSIONS
+    asyncio.run(appends(sys.argv[1], sys.argv[2], limit, sessions))

@@ -1,12 +1,6 @@
 """SIGKILL at any moment loses nothing that was acknowledged, and leaves a store that opens."""
 
-import os
 import random
-import select
-import subprocess
-import sys
-import time
-from collections import Counter
 from pathlib import Path
 
 import apsw
@@ -14,61 +8,13 @@ import pytest
 
 from sidecar.store import open_store
 from sidecar.store.contract import SessionRef
+from tests.e2e.appender_process import LIMIT_S, Appender, check_acknowledged
 from tests.store_kit import Driver
 
-APPENDER = Path(__file__).with_name("store_appender.py")
-LIMIT_S = 30.0
 
-
-class Appender:
-    """A process that appends, with every line it has printed."""
-
-    def __init__(self, path: Path, prefix: str, count: int | None = None) -> None:
-        arguments = [sys.executable, str(APPENDER), str(path), prefix]
-        if count is not None:
-            arguments.append(str(count))
-        self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE)
-        self.output = b""
-
-    def read_until(self, lines: int) -> None:
-        """Read until so many lines were printed, or the process has ended."""
-        assert self.process.stdout is not None
-        descriptor = self.process.stdout.fileno()
-        deadline = time.monotonic() + LIMIT_S
-        while self.output.count(b"\n") < lines:
-            ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                self.process.kill()
-                raise AssertionError("the appender has stalled")
-            chunk = os.read(descriptor, 65536)
-            if not chunk:
-                break
-            self.output += chunk
-
-    def kill(self) -> list[list[str]]:
-        """Kill it; the acknowledged messages as session, id, body."""
-        self.process.kill()
-        self.read_until(1 << 60)
-        self.process.wait(LIMIT_S)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        return [line.decode().split(" ") for line in self.output.split(b"\n")[:-1]]
-
-
-def check_acknowledged(path: Path, acknowledged: list[list[str]]) -> None:
-    """Every acknowledged message is there exactly once, under its id."""
+def check_file(path: Path, acknowledged: list[list[str]]) -> None:
     with Driver(lambda: open_store("sqlite", path)) as store:
-        stored = Counter(
-            (ref.session_id, message.message_id, message.body.decode().rstrip())
-            for ref in (SessionRef("kill", f"s{index}") for index in range(5))
-            for message in store.messages(ref)
-        )
-        store.append(SessionRef("kill", "after"), "still writable")
-    assert max(stored.values(), default=1) == 1
-    bodies = Counter(body for _, _, body in stored)
-    assert max(bodies.values(), default=1) == 1
-    missing = [line for line in acknowledged if tuple(line) not in stored]
-    assert missing == []
+        check_acknowledged(store, acknowledged)
 
 
 def kill_loop(path: Path, kills: int) -> None:
@@ -78,7 +24,7 @@ def kill_loop(path: Path, kills: int) -> None:
         appender = Appender(path, f"run{number}")
         appender.read_until(chance.randrange(1, 400))
         acknowledged += appender.kill()
-        check_acknowledged(path, acknowledged)
+        check_file(path, acknowledged)
     assert len(acknowledged) > kills
     connection = apsw.Connection(str(path))
     assert connection.pragma("integrity_check") == "ok"
@@ -103,7 +49,7 @@ def test_two_processes_append_to_one_file_without_losing_or_doubling_anything(tm
     assert [appender.process.wait(LIMIT_S) for appender in appenders] == [0, 0]
     acknowledged = [line for appender in appenders for line in appender.kill()]
     assert len(acknowledged) == 1200
-    check_acknowledged(path, acknowledged)
+    check_file(path, acknowledged)
     with Driver(lambda: open_store("sqlite", path)) as store:
         for index in range(5):
             messages = store.messages(SessionRef("kill", f"s{index}"))

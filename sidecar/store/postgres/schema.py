@@ -141,6 +141,9 @@ MIGRATIONS = (
 
 VERSION = len(MIGRATIONS)
 
+_TABLE_THERE = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = %s"
+"""Reads the catalog, because `to_regclass` may not see what was committed while a lock was waited for."""
+
 
 def prepare(connection: Connection) -> None:
     """Check that the tables are ours to use, then bring them to this version, one process at a time.
@@ -178,8 +181,7 @@ def _migrate(cursor: Cursor, version: int) -> None:
 
 
 def _checked_version(cursor: Cursor) -> int:
-    there = cursor.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SCHEMA}.schema_version",)).fetchall()
-    if not there[0][0]:
+    if not cursor.execute(_TABLE_THERE, (SCHEMA, "schema_version")).fetchall():
         return 0
     version = cursor.execute("SELECT version FROM schema_version").fetchall()[0][0]
     if version > VERSION:
