@@ -6,7 +6,8 @@ terms, each behind a line break, where the places of each end, and the places of
 
 import sys
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 from zlib import crc32
 
 from sidecar.store.indexing.shelf import NOWHERE, Places
@@ -16,6 +17,14 @@ LENGTHS_BLOCK = 0xFFFF
 VOCABULARY_BLOCKS = 0x8000
 """The number of the first block with words as they are spelled; blocks with places come before."""
 MOST_BITS = 15
+
+
+class EncodedPlaces(NamedTuple):
+    """`Places` as they are kept."""
+
+    ordinals: "array[int]"
+    counts: bytes
+
 
 _HEAD = 5
 _SINGLY = 0
@@ -32,33 +41,37 @@ def bits_for(size: int, wanted: int) -> int:
     return min(MOST_BITS, max(0, (size // wanted).bit_length()))
 
 
-def encode_places(ordinals: Iterable[int], counts: bytes | bytearray) -> bytes:
+def encode_places(ordinals: Sequence[int], counts: bytes | bytearray) -> bytes:
     """The places of a term; `counts` is empty where all are 1."""
+    if len(ordinals) == 1 and not counts:
+        return b"\0" + ordinals[0].to_bytes(2, "little")
     listed = _bytes_of(array("H", ordinals))
-    return bytes((_COUNTED,)) + listed + counts if counts else bytes((_SINGLY,)) + listed
+    return b"\1" + listed + counts if counts else b"\0" + listed
 
 
-def decode_places(encoded: bytes) -> Places:
+def decode_places(encoded: bytes) -> EncodedPlaces:
     """What `encode_places` encoded."""
     if encoded[0] == _SINGLY:
-        return Places(_array_of("H", encoded[1:]), b"")
+        return EncodedPlaces(_array_of("H", encoded[1:]), b"")
     size = (len(encoded) - 1) // 3
-    return Places(_array_of("H", encoded[1 : 1 + 2 * size]), encoded[1 + 2 * size :])
+    return EncodedPlaces(_array_of("H", encoded[1 : 1 + 2 * size]), encoded[1 + 2 * size :])
 
 
 def join_places(found: list[tuple[int, bytes]]) -> bytes:
     """The places of one term on neighbouring shelves, with what is added to the ordinals of each."""
-    if len(found) == 1 and found[0][0] == 0:
-        return found[0][1]
-    ordinals = array("H")
+    ordinals: list[int] = []
     counts = bytearray()
-    counted = any(encoded[0] == _COUNTED for _, encoded in found)
+    counted = False
     for offset, encoded in found:
+        if len(encoded) == 3:
+            ordinals.append(offset + encoded[1] + (encoded[2] << 8))
+            counts.append(1)
+            continue
         places = decode_places(encoded)
-        ordinals.extend([ordinal + offset for ordinal in places.ordinals])
-        if counted:
-            counts += bytes(places.counts) or b"\1" * len(places.ordinals)
-    return encode_places(ordinals, counts)
+        ordinals += [ordinal + offset for ordinal in places.ordinals]
+        counts += places.counts or b"\1" * len(places.ordinals)
+        counted = counted or encoded[0] == _COUNTED
+    return encode_places(ordinals, counts if counted else b"")
 
 
 def encode_block(terms: Mapping[str, bytes]) -> bytes:
@@ -94,7 +107,7 @@ def find_places(block: bytes, term: str) -> Places:
         return NOWHERE
     index = block.count(b"\n", _HEAD, at)
     _, ends, start = _layout(block)
-    return decode_places(block[start + (ends[index - 1] if index else 0) : start + ends[index]])
+    return Places(*decode_places(block[start + (ends[index - 1] if index else 0) : start + ends[index]]))
 
 
 def _layout(block: bytes) -> tuple[int, "array[int]", int]:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from sidecar.store.indexing.facets import LONG_RUN, facets
-from sidecar.store.indexing.shelf import LENGTHS, NOWHERE, Places, length_code, matching_words
-from sidecar.store.indexing.terms import document_terms
+from sidecar.store.indexing.shelf import LENGTHS, NOWHERE, Places, length_code, matching_words, spelled_out
+from sidecar.store.indexing.terms import document_terms, expand
 from sidecar.store.records import MessageRow
 from sidecar.store.search import Searchable
 
@@ -23,8 +23,10 @@ class Gathered:
         self.length_codes = bytearray()
         self._total = 0
         self._stamps: list[int] = []
-        self._runs: dict[str, None] = {}
-        self._vocabulary: str | None = None
+        self._tokens: set[str] = set()
+        self._vocabulary = b""
+        self._spelled = 0
+        """Of how many tokens the words are in the vocabulary."""
 
     def add(self, row: MessageRow, searchable: Searchable) -> None:
         """Add the message at the next position."""
@@ -34,22 +36,20 @@ class Gathered:
         for term, count in terms.counts.items():
             places = every.get(term)
             if places is None:
-                every[term] = [ordinal]
-            else:
-                places.append(ordinal)
+                places = every[term] = []
             if count > 1:
                 if term not in counts:
-                    counts[term] = bytearray(b"\1") * (len(every[term]) - 1)
+                    counts[term] = bytearray(b"\1") * len(places)
                 counts[term].append(min(count, 255))
             elif term in counts:
                 counts[term].append(1)
+            places.append(ordinal)
         carried = facets(row, searchable)
         if terms.has_long_run:
             carried.append(LONG_RUN)
         for facet in carried:
             every.setdefault(facet, []).append(ordinal)
-        self._runs.update(dict.fromkeys(terms.runs))
-        self._vocabulary = None
+        self._tokens.update(terms.tokens)
         code = length_code(terms.length)
         self.length_codes.append(code)
         self._total += LENGTHS[code]
@@ -57,10 +57,9 @@ class Gathered:
         self.size += len(searchable.text)
         self.count += 1
 
-    @property
-    def runs(self) -> list[str]:
-        """All runs that occur."""
-        return list(self._runs)
+    def spelled(self) -> set[str]:
+        """All words that occur, as they are spelled."""
+        return {word for token in self._tokens for word in expand(token).words}
 
     def places(self, term: str) -> Places:
         """See `Shelf`."""
@@ -85,6 +84,7 @@ class Gathered:
 
     def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
         """See `Shelf`."""
-        if self._vocabulary is None:
-            self._vocabulary = "\n" + "\n".join(self._runs) + "\n"
+        if self._spelled < len(self._tokens):
+            self._vocabulary = spelled_out(self.spelled())
+            self._spelled = len(self._tokens)
         return matching_words(self._vocabulary, part, opens=opens, closes=closes)

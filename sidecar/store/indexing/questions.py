@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sidecar.store.indexing.folding import fold
 from sidecar.store.indexing.stop_words import STOP_WORDS
-from sidecar.store.indexing.terms import camel_names, expand, is_cjk, pairs, tokens
+from sidecar.store.indexing.terms import camel_names, expand, tokens
 
 MOST_TERMS = 64
 _MOST_TEXT = 20_000
@@ -29,15 +29,13 @@ def question(text: str) -> Question:
     required: dict[str, None] = {}
     helpful: dict[str, None] = {}
     for token in telling:
-        if is_cjk(token):
-            required.update(dict.fromkeys(pairs(token)))
-        else:
-            expansion = expand(token)
-            required.update(dict.fromkeys(expansion.stems))
-            helpful.update(dict.fromkeys(expansion.extra))
+        expansion = expand(token)
+        required.update(dict.fromkeys(expansion.required))
+        helpful.update(dict.fromkeys(expansion.terms))
     if not text.isascii():
         for name in camel_names(text):
-            helpful.update(dict.fromkeys(expand(name).extra))
+            expansion = expand(name)
+            helpful.update(dict.fromkeys(expansion.terms[len(expansion.required) :]))
     return Question(_longest(required), _longest(term for term in helpful if term not in required))
 
 

@@ -17,7 +17,7 @@ _K1 = 1.2
 _B = 0.75
 _MOST_PLACES = 10_000
 """Occurrences of rare terms that are all ranked."""
-_NEWEST = 1_000
+_NEWEST = 600
 """Of matches for common terms alone, only about so many are ranked."""
 _MOST_LOOKED_AT = 200_000
 """Occurrences that are looked at for messages with all common terms."""

@@ -1,6 +1,7 @@
 """Segments: shelves in the form in which a store keeps them, made from messages or from smaller ones."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count, islice
 from typing import NamedTuple
 
 from sidecar.store.indexing.blocks import (
@@ -16,15 +17,15 @@ from sidecar.store.indexing.blocks import (
     join_places,
 )
 from sidecar.store.indexing.gathering import Gathered
-from sidecar.store.indexing.shelf import MOST_WORDS, NOWHERE, Places, matching_words
+from sidecar.store.indexing.shelf import MOST_WORDS, NOWHERE, Places, matching_words, spelled_out
 
 FORMAT = 1
 """Raised with every change of what is indexed or how; what was indexed before is then indexed anew."""
 
 _BLOCK = 1_000
 """Bytes of places that are wanted in a block."""
-_VOCABULARY = 60_000
-"""Bytes of words that are wanted in a block."""
+_WORDS = 4_000
+"""Words in a block of the vocabulary."""
 
 _AT_ONCE = 1_000
 
@@ -43,7 +44,6 @@ class Segment(NamedTuple):
     size: int
     """How many messages: at most 65,535."""
     term_bits: int
-    word_bits: int
     total: int
     """The sum of the lengths that the length codes stand for."""
     earliest_ms: int
@@ -94,25 +94,30 @@ class SegmentShelf:
     def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
         """See `Shelf`."""
         found: list[str] = []
-        for number in range(1 << self._segment.word_bits):
-            block = self._read(self._segment.segment, VOCABULARY_BLOCKS + number)
-            if block is not None:
-                words, complete = matching_words(block.decode(), part, opens=opens, closes=closes)
-                found += words
-                if not complete or len(found) > MOST_WORDS:
-                    return found[:MOST_WORDS], False
+        for vocabulary in vocabularies(self._segment.segment, self._read):
+            words, complete = matching_words(vocabulary, part, opens=opens, closes=closes)
+            found += words
+            if not complete or len(found) > MOST_WORDS:
+                return found[:MOST_WORDS], False
         return found, True
+
+
+def vocabularies(segment: int, read: Callable[[int, int], bytes | None]) -> Iterator[bytes]:
+    """The blocks with the words of a segment; each word has a line break before and behind it."""
+    for number in count(VOCABULARY_BLOCKS):
+        block = read(segment, number)
+        if block is None:
+            break
+        yield block
 
 
 def segment_of(gathered: Gathered, session: int) -> Segment:
     """What is to be noted of a segment with these messages."""
     places = sum(2 * len(ordinals) for ordinals in gathered.ordinals.values())
     size = places + sum(len(term) + 4 for term in gathered.ordinals)
-    words = sum(len(run) + 1 for run in gathered.runs)
-    earliest, latest = gathered.time_span()
-    bits = bits_for(size, _BLOCK), bits_for(words, _VOCABULARY)
+    bits = bits_for(size, _BLOCK)
     return Segment(
-        0, session, gathered.first, gathered.count, *bits, gathered.total_length(), earliest, latest
+        0, session, gathered.first, gathered.count, bits, gathered.total_length(), *gathered.time_span()
     )
 
 
@@ -125,7 +130,7 @@ def blocks_of(gathered: Gathered, segment: Segment) -> Iterator[Blocks]:
         if index % _AT_ONCE == _AT_ONCE - 1:
             yield []
     yield [(number, encode_block(by_block[number])) for number in sorted(by_block)]
-    yield from _vocabulary(gathered.runs, segment.word_bits)
+    yield from _vocabulary(gathered.spelled())
     yield [(LENGTHS_BLOCK, bytes(gathered.length_codes))]
 
 
@@ -138,7 +143,6 @@ def merged(segments: Sequence[Segment]) -> Segment:
         first.first,
         sum(each.size for each in segments),
         _joint_bits(each.term_bits for each in segments),
-        _joint_bits(each.word_bits for each in segments),
         sum(each.total for each in segments),
         min(each.earliest_ms for each in segments),
         max(each.latest_ms for each in segments),
@@ -164,24 +168,19 @@ def merged_blocks(
         yield [(number, encode_block(by_block[number])) for number in sorted(by_block)]
     words: dict[str, None] = {}
     for segment in segments:
-        for number in range(1 << segment.word_bits):
-            block = read(segment.segment, VOCABULARY_BLOCKS + number)
-            words.update(dict.fromkeys((block or b"").decode().strip("\n").split("\n")))
-            yield []
-    words.pop("", None)
-    yield from _vocabulary(words, target.word_bits)
+        for vocabulary in vocabularies(segment.segment, read):
+            words.update(dict.fromkeys(vocabulary.decode().strip("\n").split("\n")))
+        yield []
+    yield from _vocabulary(words)
     yield [(LENGTHS_BLOCK, b"".join(read(each.segment, LENGTHS_BLOCK) or b"" for each in segments))]
 
 
-def _vocabulary(words: Iterable[str], bits: int) -> Iterator[Blocks]:
-    by_block: dict[int, list[str]] = {}
-    for index, word in enumerate(words):
-        by_block.setdefault(block_of(word, bits), []).append(word)
-        if index % _AT_ONCE == _AT_ONCE - 1:
-            yield []
-    for number in sorted(by_block):
-        listed = "\n".join(by_block[number])
-        yield [(VOCABULARY_BLOCKS + number, f"\n{listed}\n".encode())]
+def _vocabulary(words: Iterable[str]) -> Iterator[Blocks]:
+    number = VOCABULARY_BLOCKS
+    listed = iter(words)
+    while some := list(islice(listed, _WORDS)):
+        yield [(number, spelled_out(some))]
+        number += 1
 
 
 def _joint_bits(bits: Iterable[int]) -> int:

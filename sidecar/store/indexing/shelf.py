@@ -1,7 +1,7 @@
 """A stretch of one session's messages with the places at which terms occur."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import log2
 from typing import NamedTuple, Protocol
 
@@ -106,17 +106,23 @@ LENGTHS = tuple(round(2 ** (code / 8)) - 1 for code in range(256))
 """The length that a code stands for."""
 
 
-def matching_words(vocabulary: str, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
-    """As `Shelf.words`, over words of which each has a line break before and behind it."""
-    needle = ("\n" if opens else "") + part + ("\n" if closes else "")
+def spelled_out(words: Iterable[str]) -> bytes:
+    """A vocabulary: words with a line break before and behind each."""
+    joined = "\n".join(words)
+    return f"\n{joined}\n".encode()
+
+
+def matching_words(vocabulary: bytes, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
+    """As `Shelf.words`, over one vocabulary."""
+    needle = b"\n" * opens + part.encode() + b"\n" * closes
     found: list[str] = []
     at = vocabulary.find(needle)
     while at >= 0:
         if len(found) == MOST_WORDS:
             return found, False
-        start = vocabulary.rfind("\n", 0, at + opens) + 1
-        stop = vocabulary.find("\n", start)
-        found.append(vocabulary[start:stop])
+        start = vocabulary.rfind(b"\n", 0, at + opens) + 1
+        stop = vocabulary.find(b"\n", start)
+        found.append(vocabulary[start:stop].decode())
         at = vocabulary.find(needle, stop)
     return found, True
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -30,14 +31,15 @@ _IS_CJK = re.compile(rf"[{_CJK}]")
 
 
 class Expansion(NamedTuple):
-    """What one word or compound name of a text is found by."""
+    """What one word, compound name or CJK run of a text is found by."""
 
-    runs: tuple[str, ...]
-    """Its runs as spelled, folded."""
-    stems: tuple[str, ...]
-    """The terms of its runs, in order."""
-    extra: tuple[str, ...]
-    """The whole of a compound name, and the parts that capitals divide it into."""
+    required: tuple[str, ...]
+    """The stems of its runs, or the pairs of its characters."""
+    terms: tuple[str, ...]
+    """The same, and with them the whole of a compound name, and the parts that capitals divide it into."""
+    words: tuple[str, ...]
+    """What of it is kept as it is spelled, folded."""
+    has_long_run: bool
 
 
 class DocumentTerms(NamedTuple):
@@ -45,8 +47,8 @@ class DocumentTerms(NamedTuple):
 
     counts: dict[str, int]
     """How often each term occurs."""
-    runs: set[str]
-    """All runs as spelled; of those of Han, kana and hangul the pairs, which are terms themselves."""
+    tokens: Iterable[str]
+    """Its words, compound names and CJK runs; `expand` tells what is kept of them."""
     length: int
     """Occurrences of terms."""
     has_long_run: bool
@@ -76,42 +78,47 @@ def camel_names(text: str) -> list[str]:
 
 
 def expand(token: str) -> Expansion:
-    """What a word or compound name is found by."""
+    """What a word, compound name or CJK run is found by."""
     found = _expansions.get(token)
     if found is None:
-        if len(_expansions) >= _REMEMBERED:
-            _expansions.clear()
-        found = _expansions[token] = _expanded(token)
+        found = _expanded(token)
+        if len(token) <= LONGEST_NAME and not is_cjk(token):
+            if len(_expansions) >= _REMEMBERED:
+                _expansions.clear()
+            _expansions[token] = found
     return found
 
 
 def document_terms(text: str) -> DocumentTerms:
     """Everything that a text is found by."""
     counts: dict[str, int] = {}
-    runs: set[str] = set()
     length = 0
-    long = False
-    ascii_only = text.isascii()
-    for token, count in Counter(tokens(text)).items():
-        if not ascii_only and is_cjk(token):
-            terms = tuple(pairs(token))
-            runs.update(terms)
-        else:
-            found = expand(token)
-            runs.update(found.runs)
-            long = long or len(found.stems) < len(found.runs)
-            terms = found.stems + found.extra
-        length += count * len(terms)
+    has_long_run = False
+    found = Counter(tokens(text))
+    known = _expansions
+    for token, times in found.items():
+        expansion = known.get(token) or expand(token)
+        terms = expansion.terms
+        length += times * len(terms)
         for term in terms:
-            counts[term] = counts.get(term, 0) + count
-    if not ascii_only:
+            if term in counts:
+                counts[term] += times
+            else:
+                counts[term] = times
+        if expansion.has_long_run:
+            has_long_run = True
+    if not text.isascii():
         for name in camel_names(text):
-            for term in expand(name).extra:
+            expansion = expand(name)
+            for term in expansion.terms[len(expansion.required) :]:
                 counts[term] = counts.get(term, 0) + 1
-    return DocumentTerms(counts, runs, length, long)
+    return DocumentTerms(counts, found, length, has_long_run)
 
 
 def _expanded(token: str) -> Expansion:
+    if is_cjk(token):
+        found = tuple(pairs(token))
+        return Expansion(found, found, found, False)
     folded = fold(token)
     runs = tuple(RUN.findall(folded))
     stems = tuple(stem(run) for run in runs if len(run) <= LONGEST_RUN)
@@ -123,4 +130,5 @@ def _expanded(token: str) -> Expansion:
             parts = _CAMEL_PART.findall(run)
             if len(parts) > 1:
                 extra.update((stem(part.lower()), None) for part in parts if len(part) <= LONGEST_RUN)
-    return Expansion(runs, stems, tuple(extra))
+    words = tuple(run for run in runs if len(run) <= LONGEST_RUN)
+    return Expansion(stems, stems + tuple(extra), words, len(words) < len(runs))

@@ -15,9 +15,9 @@ CHUNK = 256
 _CHUNK_CHARACTERS = 256 << 10
 """Text from which fewer messages make a segment."""
 _BATCH = 16
-_FAN_IN = 8
+_FAN_IN = 64
 """Neighbouring segments of one level that are merged."""
-_LEVELS = (1024, 8192)
+_LEVELS = (8192,)
 """Sizes from which a segment is of the next level; those of the last are left as they are."""
 _MOST = 0xFFFF
 _WRITE_BYTES = 256 << 10

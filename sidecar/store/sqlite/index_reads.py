@@ -8,7 +8,7 @@ from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.reads import SQLiteReads
 
-SEGMENT_COLUMNS = "segment, session, first, size, term_bits, word_bits, total, earliest_ms, latest_ms"
+SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms"
 
 _SEGMENTS = (
     f"SELECT {SEGMENT_COLUMNS} FROM search_segments "

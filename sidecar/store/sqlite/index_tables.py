@@ -5,8 +5,8 @@ from sidecar.store.sqlite.connection import Row
 from sidecar.store.sqlite.index_reads import SEGMENT_COLUMNS, IndexReads, block_id
 
 _ADD_SEGMENT = (
-    "INSERT INTO search_segments (session, first, size, term_bits, word_bits, total, earliest_ms, latest_ms, "
-    "live) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO search_segments (session, first, size, term_bits, total, earliest_ms, latest_ms, "
+    "live) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _ADD_BLOCK = "INSERT INTO search_blocks (block, content) VALUES (?, ?)"
 _DROP_BLOCKS = "DELETE FROM search_blocks WHERE block BETWEEN ? AND ?"

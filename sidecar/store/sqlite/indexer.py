@@ -73,7 +73,7 @@ class Indexer:
             if not self._grown:
                 return
             uid = self._grown[0]
-            done = (yield from self._jobs.build(uid)) or (yield from self._jobs.merge(uid))
+            done = (yield from self._jobs.merge(uid)) or (yield from self._jobs.build(uid))
             if not done:
                 self._grown.remove(uid)
 

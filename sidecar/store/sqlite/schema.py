@@ -117,7 +117,6 @@ MIGRATIONS = (
         first INTEGER NOT NULL,
         size INTEGER NOT NULL,
         term_bits INTEGER NOT NULL,
-        word_bits INTEGER NOT NULL,
         total INTEGER NOT NULL,
         earliest_ms INTEGER NOT NULL,
         latest_ms INTEGER NOT NULL,

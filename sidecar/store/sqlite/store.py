@@ -112,6 +112,11 @@ class SQLiteStore(Submitting, ReadsOnLoop):
             self._search = SearchThread(self._path, self._vfs, self._extract)
         return await self._search.search(ref, query)
 
+    @property
+    def indexing(self) -> bool:
+        """Whether messages wait to be indexed, or are being indexed now."""
+        return self._writer is not None and self._writer.indexing
+
     def _view(self) -> "_View":
         if self._current is None:
             raise StoreUnavailable("the store is not open")

@@ -64,6 +64,11 @@ class Writer:
         """Open the file and begin."""
         self._thread.start()
 
+    @property
+    def indexing(self) -> bool:
+        """Whether there is something to index, as far as known."""
+        return self._indexer is None or self._indexer.has_work
+
     def withdraw(self, write: Write) -> bool:
         """Take a queued write back, unless it has begun."""
         with self._claim:

@@ -1,0 +1,67 @@
+"""Searches from plain test functions, and stores that index in small portions."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from sidecar.store.contract import SessionRef
+from sidecar.store.search import Searchable, SearchKind, SearchQuery, SearchResult
+from sidecar.store.sqlite import index_jobs, writer
+from tests.store_kit import LIMIT_S, REF, Driver
+
+TOOL_MARK = "\u2063"
+"""In test bodies, tool names stand behind this mark."""
+
+
+def extract(_message_format: str, body: bytes) -> Searchable:
+    """The text of a test body, and its tools."""
+    text, *tools = body.decode("utf-8", "replace").split(TOOL_MARK)
+    return Searchable(text, tuple(tools))
+
+
+def search(store: Driver, text: str, kind: SearchKind = "words", **members: Any) -> SearchResult:
+    """What a search of one session finds."""
+    ref: SessionRef = members.pop("ref", REF)
+    query = SearchQuery(text=text, kind=kind, **members)
+    return store.run(store.store.search(ref, query))  # pyright: ignore
+
+
+def positions(store: Driver, text: str, kind: SearchKind = "words", **members: Any) -> list[int]:
+    """The positions that a search finds."""
+    return [hit.position for hit in search(store, text, kind, **members).hits]
+
+
+def index_in_small_portions(patch: pytest.MonkeyPatch) -> None:
+    """Let a SQLite store make segments of a few messages, soon, and merge them often."""
+    patch.setattr(index_jobs, "CHUNK", 4)
+    patch.setattr(index_jobs, "_FAN_IN", 3)
+    patch.setattr(index_jobs, "_LEVELS", (10, 30))
+    patch.setattr(writer, "_PAUSE_S", 0.001)
+
+
+def indexed(path: Path) -> int:
+    """How many messages are indexed in a file."""
+    connection = apsw.Connection(str(path))
+    try:
+        return connection.execute("SELECT coalesce(sum(size), 0) FROM search_segments WHERE live").get
+    finally:
+        connection.close()
+
+
+def wait_until_indexed(path: Path, messages: int) -> None:
+    """Wait until at least so many messages are indexed, and nothing is left over from merges."""
+    deadline = time.monotonic() + LIMIT_S
+    while indexed(path) < messages:
+        assert time.monotonic() < deadline, f"{indexed(path)} of {messages} messages are indexed"
+        time.sleep(0.005)
+
+
+def rest(store: Driver) -> None:
+    """Wait until a store has nothing to index, or has given up for the moment."""
+    deadline = time.monotonic() + LIMIT_S
+    while getattr(store.store, "indexing", False):
+        assert time.monotonic() < deadline, "indexing does not come to an end"
+        time.sleep(0.002)
