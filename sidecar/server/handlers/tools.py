@@ -24,10 +24,11 @@ from sidecar.server.failures import SessionNotFound
 from sidecar.server.handlers.lane import session_lane
 from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import Sidecar
+from sidecar.store.search import SearchError
 from sidecar.tools.contract import ArgumentError, ToolFailed, ToolSession
 
 if TYPE_CHECKING:
-    from sidecar.tools.contract import AgentTool, HistoryReader
+    from sidecar.tools.contract import AgentTool, HistoryReader, ToolOutcome
 
 
 def register(router: Router, sidecar: Sidecar) -> None:
@@ -78,18 +79,16 @@ class ToolHandlers:
         tool = self._named(seat.engine.tools, params.name)
         session = ToolSession(head, cast("HistoryReader", sidecar.store), dialect(head.message_format))
         arguments = bytes(params.arguments)
-        work = tool.call(session, b"{}" if arguments in (b"", b"null") else arguments)
-        try:
-            outcome = await work
-        except ArgumentError as error:
-            path = "/arguments" + (f"/{error.argument}" if error.argument else "")
+        given = b"{}" if arguments in (b"", b"null") else arguments
+        outcome = await sidecar.run_engine(seat, "tools/call", _outcome(tool, session, given))
+        if isinstance(outcome, ArgumentError):
             raise InvalidParams(
-                f"arguments.{error}" if error.argument else f"{error}",
-                path=path,
+                f"arguments.{outcome}" if outcome.argument else f"{outcome}",
+                path="/arguments" + (f"/{outcome.argument}" if outcome.argument else ""),
                 hint="tools/list has the schema of the arguments",
-            ) from None
-        except ToolFailed as error:
-            return CallToolsResult(content=[TextContent(text=str(error))], is_error=True)
+            )
+        if isinstance(outcome, ToolFailed):
+            return CallToolsResult(content=[TextContent(text=str(outcome))], is_error=True)
         return CallToolsResult(
             content=[TextContent(text=outcome.text)],
             structured_content=Raw(outcome.structured) if outcome.structured else ABSENT,
@@ -116,3 +115,15 @@ class ToolHandlers:
         if tool is None:
             tool = self._made[target] = import_target(target)()
         return tool
+
+
+async def _outcome(
+    tool: AgentTool, session: ToolSession, arguments: bytes
+) -> ToolOutcome | ArgumentError | ToolFailed:
+    """What a tool answers, or how it says that it cannot."""
+    try:
+        return await tool.call(session, arguments)
+    except (ArgumentError, ToolFailed) as error:
+        return error
+    except SearchError as error:
+        return ToolFailed(f"This cannot be searched for: {error}")
