@@ -4,6 +4,7 @@ import psycopg
 from psycopg import errors
 
 from sidecar.store.contract import StoreUnavailable
+from sidecar.store.postgres.connection import Connection
 
 _REACH = (
     "Check that the server runs and that store.url is right; the sidecar goes on by itself when it is back."
@@ -53,11 +54,17 @@ def unavailable(error: Exception) -> StoreUnavailable:
             return StoreUnavailable(f"the store failed: {type(error).__name__}", "See the log for details.")
 
 
-def is_lost(error: Exception) -> bool:
-    """Whether the fault means that the connection is of no more use."""
-    if isinstance(error, errors.QueryCanceled | errors.LockNotAvailable | errors.DiskFull):
-        return False
-    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not is_conflict(error)
+def is_lost(error: Exception, connection: Connection | None) -> bool:
+    """Whether there is no connection any more, or was none to be had."""
+    if isinstance(error, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
+        return True
+    broken = connection is None or connection.closed
+    return broken and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def spoils_the_batch(error: Exception) -> bool:
+    """Whether the fault would meet every other write of the batch too."""
+    return isinstance(error, StoreUnavailable | psycopg.OperationalError | errors.ReadOnlySqlTransaction)
 
 
 def is_conflict(error: Exception) -> bool:

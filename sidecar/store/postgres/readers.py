@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import psycopg
 
-from sidecar.store.postgres.connection import connect
+from sidecar.store.postgres.connection import Connection, connect
 from sidecar.store.postgres.faults import is_lost, lost, unavailable
 from sidecar.store.postgres.lookups import PostgresLookups
 
@@ -51,7 +51,7 @@ class Readers:
             try:
                 return self._asked(question)
             except psycopg.Error as error:
-                if not is_lost(error):
+                if not is_lost(error, self._connection()):
                     raise unavailable(error) from error
                 self._disconnect()
                 if time.monotonic() >= deadline or self._closed.wait(pause_s):
@@ -73,6 +73,10 @@ class Readers:
                 reads.end()
 
     def _disconnect(self) -> None:
+        connection = self._connection()
+        if connection is not None:
+            connection.close()
+
+    def _connection(self) -> Connection | None:
         reads: PostgresLookups | None = getattr(self._own, "reads", None)
-        if reads is not None:
-            reads.connection.close()
+        return None if reads is None else reads.connection

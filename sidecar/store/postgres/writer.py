@@ -13,7 +13,7 @@ import psycopg
 from sidecar.store.applying import apply
 from sidecar.store.contract import StoreUnavailable, Write
 from sidecar.store.postgres.connection import connect
-from sidecar.store.postgres.faults import is_conflict, is_lost, lost, unavailable
+from sidecar.store.postgres.faults import is_conflict, is_lost, lost, spoils_the_batch, unavailable
 from sidecar.store.postgres.schema import prepare
 from sidecar.store.postgres.tables import PostgresTables
 from sidecar.store.submitting import mark_withdrawn
@@ -170,7 +170,7 @@ class Writer:
         error = self._tried(batch, deadline)
         if error is None:
             return
-        if len(batch) > 1 and not isinstance(error, StoreUnavailable):
+        if len(batch) > 1 and not spoils_the_batch(error):
             for write in batch:
                 alone = self._tried([write], deadline)
                 if alone is not None:
@@ -190,13 +190,16 @@ class Writer:
                 if committed:
                     return None
                 continue
+            if tries and self._is_past(deadline):
+                return lost()
             error = self._attempt(tables, batch)
             if error is None:
                 return None
-            if is_lost(error):
+            if is_lost(error, tables.connection):
                 _report(error)
                 tables.connection.close()
                 self._tables = None
+                tries += 1
             elif is_conflict(error) and tries < _TRIES:
                 tries += 1
                 time.sleep(random.random() * 0.01 * tries)
@@ -213,8 +216,8 @@ class Writer:
         except Exception as error:
             try:
                 tables.undo()
-            except psycopg.Error as failed:
-                return error if is_lost(error) else failed
+            except psycopg.Error:
+                tables.connection.close()
             return error
         return None
 
