@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const OPENCLAW = "2026.9.6";
@@ -38,3 +39,5 @@ async function npm(folder: string, spec: string): Promise<void> {
   const options = { cwd: folder, env, timeout: 540_000, maxBuffer: 64 * 2 ** 20 };
   await promisify(execFile)("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error", spec], options);
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await installOpenClaw();

@@ -83,7 +83,8 @@ test("compaction by hand is answered, and its summary takes the place of old tur
   const compaction = answersTo("context/compact").at(-1);
   assert.equal(compaction?.body.error, undefined);
   const [request] = await turn("Seventh message, after the compaction.");
-  if (compaction?.body.result?.["compacted"] === true) assert.ok(size(request) < before);
+  assert.equal(compaction?.body.result?.["compacted"], true);
+  assert.ok(size(request) < before);
   assertNothingTwice(request);
 });
 
@@ -96,6 +97,26 @@ test("an overflow that the provider reports is compacted away, and the turn gets
   assert.ok(requests.length >= 2);
   assert.equal(answersTo("context/compact").at(-1)?.body.error, undefined);
   assert.ok(size(requests.at(-1)) < size(requests[0]), "the second prompt is no smaller");
+});
+
+test("a subagent has a history of its own, and its parent goes on with theirs", async () => {
+  const parent = "agent:main:parent";
+  const task = "Child task: name three stones.";
+  let spawned = false;
+  model.script = (request) => {
+    const texts = conversation(request).join("\n");
+    if (spawned || !texts.includes("Spawn a child")) return { say: texts.includes("Child task") ? "CHILD DONE" : REPLY };
+    spawned = true;
+    return { call: "sessions_spawn", with: { task } };
+  };
+  await gateway.turn(parent, "Spawn a child, please.");
+  await until(() => commitsOf(/^agent:main:subagent:/).length > 0, "the child's turn to be stored");
+  assert.match(JSON.stringify(commitsOf(/^agent:main:subagent:/)), /Child task: name three stones/);
+  const first = model.requests.length;
+  await gateway.turn(parent, "Parent goes on.");
+  const request = model.requests.slice(first).find((asked) => conversation(asked).includes("Parent goes on."));
+  assert.ok(conversation(request).includes("Spawn a child, please."));
+  assertPaired(request);
 });
 
 test("a sidecar that is killed between two turns costs nothing", async () => {
@@ -145,11 +166,12 @@ test("in the end everything is stored once and in order, nothing runs on, and th
     const doctor = await client.request("engine/doctor", {}).catch(() => undefined);
     assert.notEqual(doctor?.ok, false);
     const { sessions } = await client.request("session/list", {});
-    assert.equal(sessions.length, 1);
+    const story = sessions.filter((entry) => entry.sessionKey === KEY);
+    assert.equal(story.length, 1);
     const stored: ExportedMessage[] = [];
     let cursor: string | null | undefined;
     do {
-      const sessionId = sessions[0]?.sessionId as string;
+      const sessionId = story[0]?.sessionId as string;
       const page = await client.request("session/export", { sessionId, cursor });
       stored.push(...page.messages);
       cursor = page.nextCursor;
@@ -259,6 +281,21 @@ function size(request: ChatRequest | undefined): number {
 
 function commits(): Tapped[] {
   return answersTo("context/commitTurn").filter(({ body }) => body.result?.["status"] === "committed");
+}
+
+/** Turns of sessions whose key matches, as they went to the sidecar. */
+function commitsOf(key: RegExp): Tapped[] {
+  return gateway.tapped.filter(
+    ({ body }) => body.method === "context/commitTurn" && key.test(String(body.params?.["sessionKey"])),
+  );
+}
+
+async function until(condition: () => boolean, what: string): Promise<void> {
+  for (let tries = 0; tries < 600; tries += 1) {
+    if (condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`waited in vain for ${what}\n${gateway.output.slice(-3000)}`);
 }
 
 /** Answers of the sidecar to one method. Ids begin anew with each process; the tap is in order. */
