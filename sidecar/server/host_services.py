@@ -99,7 +99,7 @@ class HostServices:
             messages=[PromptMessage(role=cast(Any, role), content=text) for role, text in messages],
             system_prompt=system_prompt,
             max_tokens=max_tokens or COMPLETION_TOKENS,
-            session_id=session.session_id if session else None,
+            session_id=session.session_id if session else _session_id_served(),
         )
         return (await self._ask("runtime/complete", params, CompleteRuntimeResult)).text
 
@@ -158,6 +158,12 @@ class HostServices:
             return await self._sidecar.ask_host(method, params, result_type)
         except RpcError as error:
             raise HostRequestFailed(error.message) from error
+
+
+def _session_id_served() -> str | None:
+    """The session on whose behalf the host is asked, as far as the running call tells."""
+    call = detachable.get()
+    return getattr(call.params, "session_id", None) if call is not None else None
 
 
 def raw_or_absent(value: bytes | None) -> Raw:
