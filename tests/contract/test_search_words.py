@@ -22,7 +22,7 @@ def test_messages_with_all_words_come_before_those_with_some(store: Driver) -> N
         REF, "kiwi kiwi kiwi kiwi", "kiwi and a long text about many other things, also a lemon", "lemon"
     )
     found = search(store, "kiwi lemon")
-    assert [hit.position for hit in found.hits][0] == 2
+    assert found.hits[0].position == 2
     assert sorted(hit.position for hit in found.hits) == [1, 2, 3]
     assert found.complete
     scores = [hit.score for hit in found.hits]

@@ -57,7 +57,7 @@ def _ranked(
     page: Page | None,
 ) -> Steps:
     asked = question(query.text)
-    if not asked.required:
+    if not asked.required and not asked.helpful:
         return _NOTHING
     views, complete = yield from _views(reads, gaps, record, first, last)
     before = 0 if page is None else page.reached
