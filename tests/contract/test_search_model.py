@@ -69,14 +69,16 @@ class SearchMachine(RuleBasedStateMachine):
         self.driver.write(Truncate(ref, self.driver.ids(ref)[count - 1] if count else None))
         del self.texts[ref][count:]
 
-    @rule(parent=st.sampled_from(REFS), child=st.sampled_from(REFS), data=st.data())
-    def fork(self, parent: SessionRef, child: SessionRef, data: st.DataObject) -> None:
+    @rule(parent=st.sampled_from(REFS), child=st.sampled_from(REFS), added=st.lists(TEXTS), data=st.data())
+    def fork(self, parent: SessionRef, child: SessionRef, added: list[str], data: st.DataObject) -> None:
         if parent == child or not self.texts[parent]:
             return
         self.driver.write(Delete(child))
         count = data.draw(st.integers(1, len(self.texts[parent])))
         self.driver.write(Fork(parent, child, self.driver.ids(parent)[count - 1]))
-        self.texts[child] = self.texts[parent][:count]
+        self.texts[child] = self.texts[parent][:count] + added
+        if added:
+            self.driver.append(child, *added)
 
     @rule(ref=st.sampled_from(REFS))
     def delete(self, ref: SessionRef) -> None:
@@ -129,7 +131,7 @@ SLOW = [HealthCheck.too_slow]
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("kind", "examples"), [("memory", 40), ("sqlite", 40)])
+@pytest.mark.parametrize(("kind", "examples"), [("memory", 40), ("sqlite", 80)])
 def test_searches_find_what_a_look_at_every_message_finds(
     kind: str, examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

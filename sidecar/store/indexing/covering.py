@@ -51,17 +51,19 @@ class Part(NamedTuple):
 def parts(reads: SearchReads, record: SessionRecord, first: int, last: int) -> list[Part]:
     """The messages at these positions, part by part."""
     found: list[Part] = []
-    for owner, _, end in spans(reads, record, first, min(last, record.message_count)):
+    for owner, start, end in spans(reads, record, first, min(last, record.message_count)):
+        whole: list[Part] = []
         free = owner.shared + 1
         for shelf in reads.shelves(owner.uid, free, end):
             if shelf.first > free:
-                found.append(Part(owner, free, shelf.first - 1, None, free))
+                whole.append(Part(owner, free, shelf.first - 1, None, free))
             free = shelf.first + shelf.count
-            found.append(Part(owner, shelf.first, free - 1, shelf, shelf.first))
+            whole.append(Part(owner, shelf.first, free - 1, shelf, shelf.first))
         if free <= end:
-            found.append(Part(owner, free, end, None, free))
-    cut = (part._replace(first=max(part.first, first), last=min(part.last, last)) for part in found)
-    return [part for part in cut if part.first <= part.last]
+            whole.append(Part(owner, free, end, None, free))
+        cut = (part._replace(first=max(part.first, start), last=min(part.last, end)) for part in whole)
+        found += [part for part in cut if part.first <= part.last]
+    return found
 
 
 def newest_of_gap(reads: SearchReads, part: Part) -> Part:

@@ -48,6 +48,8 @@ class Ranked(NamedTuple):
 
     hits: list[SearchHit]
     complete: bool
+    more: bool
+    """Whether worse ones follow."""
 
 
 class Ranking:
@@ -80,7 +82,8 @@ class Ranking:
             SearchHit(self._views[number].shelf.first + ordinal, self._final(score))
             for (number, ordinal), score in scores.items()
         ]
-        return Ranked(nlargest(count, hits, key=lambda hit: (hit.score, hit.position)), complete)
+        best = nlargest(count, hits, key=lambda hit: (hit.score, hit.position))
+        return Ranked(best, complete, len(hits) > count or bool(common))
 
     def _rare_terms(self) -> list[_Term]:
         rare: list[_Term] = []

@@ -62,11 +62,12 @@ def _ranked(
     views, complete = yield from _views(reads, gaps, record, first, last)
     before = 0 if page is None else page.reached
     until = min(before + query.limit, _MOST_RANKED)
-    ranked = Ranking(views, asked, narrowing(query)).best(until + 1)
-    more = len(ranked.hits) > until and until < _MOST_RANKED
-    cursor = encode_page(Page(record.revision, last, until)) if more else None
-    cut = len(ranked.hits) > until and not more
-    return SearchResult(ranked.hits[before:until], complete and ranked.complete and not cut, cursor)
+    ranked = Ranking(views, asked, narrowing(query)).best(until)
+    cursor = None
+    if ranked.more and len(ranked.hits) == until < _MOST_RANKED:
+        cursor = encode_page(Page(record.revision, last, until))
+    cut = ranked.more and cursor is None
+    return SearchResult(ranked.hits[before:], complete and ranked.complete and not cut, cursor)
 
 
 def _views(

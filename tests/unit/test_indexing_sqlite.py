@@ -1,0 +1,264 @@
+"""The index of a SQLite store: what it covers, how it follows changes, and what it leaves."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from sidecar.store import open_store
+from sidecar.store.contract import Delete, Fork, SessionRef, Truncate
+from sidecar.store.indexing import segments
+from sidecar.store.sqlite import index_jobs, writer
+from sidecar.store.sqlite.schema import MIGRATIONS
+from tests.search_kit import index_in_small_portions, indexed, positions, rest, search, wait_until_indexed
+from tests.store_kit import REF, Driver, user
+
+CHILD = SessionRef("host", "child")
+SECRET = "kumquatmarmalade"
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a store indexes in small portions."""
+    index_in_small_portions(monkeypatch)
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Driver]:
+    """A store with sixty numbered messages, all indexed."""
+    with Driver(lambda: open_store("sqlite", path)) as driver:
+        driver.append(REF, *[f"plum number{index}x" for index in range(1, 61)])
+        wait_until_indexed(path, 60)
+        rest(driver)
+        yield driver
+
+
+def query(path: Path, statement: str) -> list[tuple[object, ...]]:
+    connection = apsw.Connection(str(path))
+    try:
+        return connection.execute(statement).fetchall()
+    finally:
+        connection.close()
+
+
+def sizes(path: Path) -> list[object]:
+    return [row[0] for row in query(path, "SELECT size FROM search_segments ORDER BY first")]
+
+
+def finds_every_message(store: Driver, ref: SessionRef, numbers: list[int]) -> None:
+    """Every message is found, by word and by a part of it, where it is now."""
+    for position, number in enumerate(numbers, 1):
+        assert positions(store, f"number{number}x", ref=ref) == [position]
+        assert positions(store, f"umber{number}x", "literal", ref=ref) == [position]
+        assert positions(store, f"number{number}x$", "regex", ref=ref) == [position]
+    assert len(positions(store, "plum", ref=ref, limit=1000)) == len(numbers)
+
+
+def test_small_segments_become_large_ones(store: Driver, path: Path) -> None:
+    assert len(sizes(path)) < 8
+    assert query(path, "SELECT count(*) FROM search_segments WHERE NOT live") == [(0,)]
+    finds_every_message(store, REF, list(range(1, 61)))
+
+
+def test_the_index_is_what_finds_them(store: Driver, path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("DELETE FROM search_blocks")
+    connection.close()
+    assert positions(store, "number7x") == []
+
+
+def test_messages_inserted_in_the_middle_are_found_and_those_behind_at_their_new_place(
+    store: Driver, path: Path
+) -> None:
+    for after, number in ((30, 100), (0, 101), (62, 102), (47, 103)):
+        store.append(REF, user(f"plum number{number}x", after=after))
+    numbers = [101, *range(1, 31), 100, *range(31, 46), 103, *range(46, 61), 102]
+    assert [f"plum number{number}x" for number in numbers] == store.texts(REF)
+    finds_every_message(store, REF, numbers)
+    wait_until_indexed(path, 61)
+    rest(store)
+    finds_every_message(store, REF, numbers)
+
+
+def test_truncated_messages_are_not_found_and_what_comes_instead_is(store: Driver, path: Path) -> None:
+    store.write(Truncate(REF, store.ids(REF)[36]))
+    finds_every_message(store, REF, list(range(1, 38)))
+    store.append(REF, *[f"plum number{number}x" for number in range(200, 230)])
+    rest(store)
+    finds_every_message(store, REF, [*range(1, 38), *range(200, 230)])
+
+
+def test_a_fork_finds_what_it_shares_and_nothing_behind(store: Driver) -> None:
+    store.write(Fork(REF, CHILD, store.ids(REF)[30]))
+    store.append(CHILD, *[f"plum number{number}x" for number in range(300, 320)])
+    rest(store)
+    finds_every_message(store, CHILD, [*range(1, 32), *range(300, 320)])
+    assert positions(store, "number40x", ref=CHILD) == []
+    finds_every_message(store, REF, list(range(1, 61)))
+
+
+@pytest.mark.parametrize("gone", [Truncate(REF, None), Delete(REF)])
+def test_a_fork_finds_what_it_shared_after_its_parent_has_lost_it(
+    store: Driver, path: Path, gone: Truncate | Delete
+) -> None:
+    store.write(Fork(REF, CHILD, store.ids(REF)[30]))
+    store.write(gone)
+    finds_every_message(store, CHILD, list(range(1, 32)))
+    wait_until_indexed(path, 28)
+    rest(store)
+    finds_every_message(store, CHILD, list(range(1, 32)))
+    assert positions(store, "plum") == []
+
+
+def bytes_on_disk(path: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(path.parent.iterdir()))
+
+
+@pytest.mark.parametrize("merged", [0, 30])
+def test_deletion_leaves_no_term_of_a_session_in_any_file(path: Path, merged: int) -> None:
+    with Driver(lambda: open_store("sqlite", path)) as store:
+        for index in range(10 + merged):
+            store.append(REF, f"secret{SECRET}{index}q {index}", f"vault/{SECRET}/{index}.py 密语{index}")
+            store.append(CHILD, f"innocent {index}", f"other {index}")
+        wait_until_indexed(path, 40 + 4 * merged)
+        rest(store)
+        assert SECRET[:9].encode() in bytes_on_disk(path)
+        store.write(Delete(REF))
+        left = bytes_on_disk(path)
+        assert b"kumquatma" not in left
+        assert "密语".encode() not in left
+        assert len(positions(store, "innocent", ref=CHILD, limit=1000)) == 10 + merged
+    assert b"kumquatma" not in bytes_on_disk(path)
+
+
+def test_truncation_and_merging_leave_no_term_behind_once_the_session_is_deleted(path: Path) -> None:
+    with Driver(lambda: open_store("sqlite", path)) as store:
+        for round_ in range(4):
+            store.append(REF, *[f"{SECRET}{round_}a{index}" for index in range(25)])
+            rest(store)
+            store.append(REF, user(f"{SECRET} inserted", after=7))
+            store.write(Truncate(REF, store.ids(REF)[11 + round_]))
+        rest(store)
+        store.write(Delete(REF))
+        assert b"kumquatma" not in bytes_on_disk(path)
+
+
+def test_a_store_from_before_the_index_is_indexed_and_found_in_meanwhile(store: Driver, path: Path) -> None:
+    store.run(store.store.close())
+    old = path.with_name("old.db")
+    connection = apsw.Connection(str(old))
+    connection.execute(MIGRATIONS[0] + "PRAGMA user_version = 1; PRAGMA application_id = 0x43455053")
+    connection.execute("ATTACH ? AS newer", (str(path),))
+    for table in ("sessions", "messages"):
+        connection.execute(f"INSERT INTO main.{table} SELECT * FROM newer.{table}")
+    connection.close()
+    with Driver(lambda: open_store("sqlite", old)) as migrated:
+        assert positions(migrated, "number17x") == [17]
+        wait_until_indexed(old, 60)
+        finds_every_message(migrated, REF, list(range(1, 61)))
+
+
+def test_what_was_indexed_in_another_form_is_not_used_and_indexed_anew(
+    store: Driver, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.run(store.store.close())
+    before = {row[0] for row in query(path, "SELECT segment FROM search_segments")}
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE search_blocks SET content = x'00'")
+    connection.execute("UPDATE marks SET value = 0 WHERE name = 'index_format'")
+    connection.close()
+    assert segments.FORMAT > 0
+    store.reopen()
+    assert positions(store, "number17x") == [17]
+    rest(store)
+    assert before.isdisjoint(row[0] for row in query(path, "SELECT segment FROM search_segments"))
+    finds_every_message(store, REF, list(range(1, 61)))
+
+
+def test_two_processes_index_and_search_one_file(path: Path) -> None:
+    with Driver(lambda: open_store("sqlite", path)) as one, Driver(lambda: open_store("sqlite", path)) as two:
+        for number in range(1, 61):
+            (one if number % 3 else two).append(REF, f"plum number{number}x")
+            assert positions(two if number % 3 else one, f"number{number}x") == [number]
+        wait_until_indexed(path, 57)
+        for store in (one, two):
+            rest(store)
+            finds_every_message(store, REF, list(range(1, 61)))
+        covered = query(path, "SELECT first, size FROM search_segments WHERE live ORDER BY first")
+        ends = [first + size for first, size in covered]  # pyright: ignore
+        assert [first for first, _ in covered[1:]] == ends[:-1]
+
+
+def test_what_a_killed_process_was_indexing_is_completed_by_the_next(path: Path) -> None:
+    script = (
+        "import asyncio, os, sys\n"
+        "from pathlib import Path\n"
+        "from sidecar.store import open_store\n"
+        "from sidecar.store.contract import Append, NewMessage, SessionRef\n"
+        "from sidecar.store.sqlite import index_jobs, indexer, writer\n"
+        "index_jobs.CHUNK, index_jobs._FAN_IN, index_jobs._LEVELS = 4, 3, (10, 30)\n"
+        "index_jobs._WRITE_BYTES, indexer._STEP_S, writer._PAUSE_S = 1, 0, 0.001\n"
+        "steps, written, kill_at = 0, 0, int(sys.argv[2])\n"
+        "step = indexer.Indexer.step\n"
+        "def counted(self):\n"
+        "    global steps\n"
+        "    steps += written\n"
+        "    if steps > kill_at: os.kill(os.getpid(), 9)\n"
+        "    step(self)\n"
+        "indexer.Indexer.step = counted\n"
+        "async def main():\n"
+        "    global written\n"
+        "    store = open_store('sqlite', Path(sys.argv[1]))\n"
+        "    await store.open()\n"
+        "    bodies = [b'plum number%dx' % number for number in range(1, 61)]\n"
+        "    made = [NewMessage(body=each, role='user', opens_turn=True) for each in bodies]\n"
+        "    await store.write(Append(SessionRef('host', 'main'), made, message_format='openai'))\n"
+        "    written = 1\n"
+        "    await asyncio.sleep(20)\n"
+        "asyncio.run(main())\n"
+    )
+    for kill_at in (1, 5, 20, 60, 110, 150):
+        file = path.with_name(f"{kill_at}.db")
+        killed = subprocess.run(
+            [sys.executable, "-c", script, str(file), str(kill_at)], timeout=60, check=False
+        )
+        assert killed.returncode == -9
+        with Driver(lambda file=file: open_store("sqlite", file)) as store:
+            finds_every_message(store, REF, list(range(1, 61)))
+            wait_until_indexed(file, 60)
+            rest(store)
+            finds_every_message(store, REF, list(range(1, 61)))
+            assert query(file, "SELECT count(*) FROM search_segments WHERE NOT live") == [(0,)]
+            orphans = (
+                "SELECT count(*) FROM search_blocks "
+                "WHERE block >> 16 NOT IN (SELECT segment FROM search_segments)"
+            )
+            assert query(file, orphans) == [(0,)]
+
+
+def test_few_new_messages_wait_for_more_unless_they_are_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_PAUSE_S", 0.001)
+    path = tmp_path / "store.db"
+    with Driver(lambda: open_store("sqlite", path)) as store:
+        store.append(REF, *["plum"] * (index_jobs.CHUNK - 1))
+        rest(store)
+        assert indexed(path) == 0
+        store.append(REF, "plum " * 60_000)
+        wait_until_indexed(path, index_jobs.CHUNK)
+
+
+def test_searches_of_common_words_are_bounded_and_say_so(tmp_path: Path) -> None:
+    with Driver(lambda: open_store("memory")) as store:
+        store.append(REF, *[f"plum pear {index}" for index in range(11_000)])
+        store.append(REF, *["quince and plum"] + ["plum pear"] * 20)
+        common = search(store, "plum pear")
+        assert not common.complete
+        assert [hit.position for hit in common.hits] == list(range(11_021, 11_011, -1))
+        rare = search(store, "plum pear quince", limit=1)
+        assert (rare.hits[0].position, rare.complete) == (11_001, True)
