@@ -78,17 +78,19 @@ def test_a_message_beyond_what_sqlite_can_keep_fails_alone(
     store: Driver, monkeypatch: pytest.MonkeyPatch, path: Path
 ) -> None:
     store.append(REF, "a")
-    limit_of_writer(store, 10_000)
+    limit_of_writer(path, 10_000)
     ends = outcomes(store, [append("b"), append("x" * 20_000), append("c")])
     assert ends == ["stored", "a message is larger than the store can keep", "stored"]
     assert store.texts(REF) == ["a", "b", "c"]
 
 
-def limit_of_writer(store: Driver, size: int) -> None:
-    """Lower the largest row of the writer's connection."""
-    assert isinstance(store.store, SQLiteStore)
-    (connection,) = (each for each in apsw.connections() if not each.pragma("query_only"))
-    connection.limit(apsw.SQLITE_LIMIT_LENGTH, size)
+def limit_of_writer(path: Path, size: int) -> None:
+    """Lower the largest row of the connections that write to a store."""
+    writing = [each for each in apsw.connections() if each.filename == str(path)]
+    writing = [each for each in writing if not each.pragma("query_only")]
+    assert writing
+    for connection in writing:
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, size)
 
 
 def test_a_locked_store_fails_writes_until_the_lock_is_gone(
