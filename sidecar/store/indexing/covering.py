@@ -1,5 +1,6 @@
 """What the index covers of a session, and what must be gathered from the messages themselves."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from sidecar.store.indexing.gathering import Gathered
@@ -101,6 +102,12 @@ class Gaps:
         for row in reads.rows(part.owner.uid, free, min(part.last, free + _BATCH - 1)):
             kept.add(row, self.extracted(part.owner, row))
         self._forget(reads, part.owner)
+
+    def forget_gone(self, is_there: Callable[[int], bool]) -> None:
+        """Drop what was gathered of sessions that are no longer there."""
+        for key in list(self._kept):
+            if not is_there(key[0]):
+                del self._kept[key]
 
     def _forget(self, reads: SearchReads, owner: SessionRecord) -> None:
         for key in list(self._kept):

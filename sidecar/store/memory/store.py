@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from sidecar.store.applying import apply
-from sidecar.store.contract import SessionRef, StoreUnavailable, Write
+from sidecar.store.contract import Delete, SessionRef, StoreUnavailable, Write
 from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.reads_on_loop import ReadsOnLoop
 from sidecar.store.search import Extract, SearchQuery, SearchResult, plain_text
@@ -86,6 +86,8 @@ class MemoryStore(Submitting, ReadsOnLoop):
                 apply(tables, write)
             except Exception as error:
                 write.error = StoreUnavailable(f"the store failed: {type(error).__name__}")
+        if self._gaps is not None and any(isinstance(write, Delete) for write in batch):
+            self._gaps.forget_gone(tables.has_session)
         self.tell(batch)
 
     def _view(self) -> nullcontext[MemoryTables]:

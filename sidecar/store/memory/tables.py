@@ -77,6 +77,10 @@ class MemoryTables:
         """See `RowReads`."""
         return [row for row in self._rows[uid].between(first, last) if row.role == code]
 
+    def has_session(self, uid: int) -> bool:
+        """Whether there is a session of that uid."""
+        return uid in self._sessions
+
     def shelves(self, uid: int, first: int, last: int) -> "list[Shelf]":
         """See `SearchReads`; everything is gathered from the messages."""
         del uid, first, last

@@ -11,7 +11,7 @@ _ADD_SEGMENT = (
 _ADD_BLOCK = "INSERT INTO search_blocks (block, content) VALUES (?, ?)"
 _DROP_BLOCKS = "DELETE FROM search_blocks WHERE block BETWEEN ? AND ?"
 _DROP_SEGMENT = "DELETE FROM search_segments WHERE segment = ?"
-_BEHIND = "SELECT segment FROM search_segments WHERE session = ? AND (first + size > ? OR NOT live)"
+_BEHIND = "SELECT segment FROM search_segments WHERE session = ? AND first + size > ?"
 _ACROSS = (
     "SELECT segment FROM search_segments WHERE session = ? "
     "AND (first < ?2 AND first + size > ?2 OR first <= ?3 AND first + size > ?3 + 1 OR NOT live)"
