@@ -8,6 +8,9 @@ from sidecar.store.indexing.shelf import Places, View
 from sidecar.store.indexing.stemming import stem
 from sidecar.store.indexing.terms import LONGEST_RUN, RUN, is_cjk, pairs
 
+_FEW = 20
+"""Candidates that are sooner looked at than narrowed further by a part of a word."""
+
 
 class Piece(NamedTuple):
     """A run of the literal; beyond an end that is open, the text may go on with the same run."""
@@ -27,13 +30,18 @@ def pieces(folded: str) -> list[Piece]:
 def candidates(view: View, wanted: Iterable[Piece]) -> set[int] | None:
     """The ordinals of messages that may have all pieces, `None` where that cannot be told."""
     found: set[int] | None = None
-    for piece in wanted:
+    for piece in sorted(wanted, key=_cost):
+        if found is not None and (not found or (_cost(piece) and len(found) <= _FEW)):
+            break
         places = _holders(view, piece)
         if places is not None:
             found = places if found is None else found & places
-            if not found:
-                break
     return found
+
+
+def _cost(piece: Piece) -> bool:
+    """Whether all words must be gone through to find what holds the piece."""
+    return len(piece.run) < 2 if is_cjk(piece.run) else not (piece.opens and piece.closes)
 
 
 def _holders(view: View, piece: Piece) -> set[int] | None:

@@ -1,8 +1,9 @@
 """The best messages for a question, by BM25, with bounded work for words that are everywhere."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappush, heappushpop, nlargest
+from itertools import islice, repeat
 from math import log
 from typing import NamedTuple
 
@@ -22,8 +23,8 @@ _NEWEST = 600
 _MOST_LOOKED_AT = 200_000
 """Occurrences that are looked at for messages with all common terms."""
 
-_Place = tuple[int, int]
-"""A message by the number of its view and its ordinal."""
+_ORDINAL = (1 << 32) - 1
+"""A message is meant by a number: that of its view, and in the lower 32 bits its ordinal."""
 
 
 class _Term(NamedTuple):
@@ -37,10 +38,12 @@ class _Term(NamedTuple):
     complete: bool
 
 
-class _Score(NamedTuple):
-    value: float
-    having: int
-    """How many required terms the message has."""
+class _Scores(NamedTuple):
+    """What messages get for some terms."""
+
+    values: dict[int, float]
+    having: dict[int, int]
+    """How many required terms they have, where that matters."""
 
 
 class Ranked(NamedTuple):
@@ -78,12 +81,12 @@ class Ranking:
         if common:
             scores, exact = self._with_common(scores, common, count)
             complete = complete and exact
-        hits = [
-            SearchHit(self._views[number].shelf.first + ordinal, self._final(score))
-            for (number, ordinal), score in scores.items()
-        ]
-        best = nlargest(count, hits, key=lambda hit: (hit.score, hit.position))
-        return Ranked(best, complete, len(hits) > count or bool(common))
+        best = nlargest(count, self._final(scores))
+        return Ranked(
+            [SearchHit(self._position(message), score) for score, message in best],
+            complete,
+            len(scores.values) > count or bool(common),
+        )
 
     def _rare_terms(self) -> list[_Term]:
         rare: list[_Term] = []
@@ -95,58 +98,81 @@ class Ranking:
             rare.append(term)
         return rare
 
-    def _final(self, score: _Score) -> float:
-        return score.value + self._bonus if score.having == self._wanted else score.value
+    def _final(self, scores: _Scores) -> Iterable[tuple[float, int]]:
+        wanted, bonus = self._wanted, self._bonus
+        if wanted < 0:
+            return ((value, message) for message, value in scores.values.items())
+        having = scores.having
+        return (
+            (value + bonus if having.get(message) == wanted else value, message)
+            for message, value in scores.values.items()
+        )
 
-    def _scores(self, terms: Sequence[_Term]) -> dict[_Place, _Score]:
+    def _position(self, message: int) -> int:
+        return self._views[message >> 32].shelf.first + (message & _ORDINAL)
+
+    def _scores(self, terms: Sequence[_Term]) -> _Scores:
         """What every message with one of the terms gets for them."""
-        found: dict[_Place, _Score] = {}
-        nothing = _Score(0.0, 0)
-        for number, view in enumerate(self._views):
-            for term in terms:
-                ordinals, counts = term.places[number]
+        values: dict[int, float] = {}
+        having: dict[int, int] = {}
+        value, had = values.get, having.get
+        norms = self._norms
+        for term in terms:
+            once = [term.most / (1 + norm) for norm in norms]
+            counted = term.required and self._wanted > 0
+            for number, (ordinals, counts) in enumerate(term.places):
                 if not ordinals:
                     continue
-                admits, lengths = self._admits(number), view.shelf.lengths()
-                for index, ordinal in enumerate(ordinals):
-                    if admits(ordinal):
-                        score, having = found.get((number, ordinal), nothing)
-                        times = counts[index] if counts else 1
-                        score += term.most * times / (times + self._norms[lengths[ordinal]])
-                        found[number, ordinal] = _Score(score, having + term.required)
-        return found
+                lengths = self._views[number].shelf.lengths()
+                base = number << 32
+                for ordinal, times in self._admitted(number, ordinals, counts):
+                    message = base + ordinal
+                    code = lengths[ordinal]
+                    gain = once[code] if times == 1 else term.most * times / (times + norms[code])
+                    values[message] = value(message, 0.0) + gain
+                    if counted:
+                        having[message] = had(message, 0) + 1
+        return _Scores(values, having)
 
-    def _with_common(
-        self, scores: dict[_Place, _Score], common: list[_Term], count: int
-    ) -> tuple[dict[_Place, _Score], bool]:
+    def _admitted(
+        self, number: int, ordinals: Sequence[int], counts: Sequence[int]
+    ) -> Iterable[tuple[int, int]]:
+        """The places in one view that may be found."""
+        pairs = zip(ordinals, counts or repeat(1), strict=False)
+        allowed = self._allowed_in(number)
+        return pairs if allowed is None else (pair for pair in pairs if pair[0] in allowed)
+
+    def _with_common(self, scores: _Scores, common: Sequence[_Term], count: int) -> tuple[_Scores, bool]:
         """The same with common terms, as far as messages may be among the best; whether these surely are."""
         rest = sum(term.most for term in common)
-        complete_so_far = self._wanted - sum(term.required for term in common)
-
-        def bound(score: _Score) -> float:
-            return score.value + rest + (self._bonus if score.having == complete_so_far else 0.0)
-
-        found: dict[_Place, _Score] = {}
+        so_far = self._wanted - sum(term.required for term in common) if self._wanted > 0 else -1
+        had = scores.having.get
+        bounds = [
+            (value + rest + (self._bonus if had(message, 0) == so_far else 0.0), message)
+            for message, value in scores.values.items()
+        ]
+        found = _Scores({}, {})
         best: list[float] = []
-        for place in sorted(scores, key=lambda place: bound(scores[place]), reverse=True):
-            score = scores[place]
-            if len(best) == count and bound(score) <= best[0]:
+        for bound, message in sorted(bounds, reverse=True):
+            if len(best) == count and bound <= best[0]:
                 break
-            found[place] = self._increased(place, score, common)
+            final = self._complete(message, scores, common, found)
             keep = heappushpop if len(best) == count else heappush
-            keep(best, self._final(found[place]))
-        nothing = _Score(0.0, 0)
-        if len(best) == count and best[0] >= bound(nothing):
+            keep(best, final)
+        unseen = rest + (self._bonus if so_far == 0 else 0.0)
+        if len(best) == count and best[0] >= unseen:
             return found, True
-        places, exact = self._newest(common)
-        for place in places:
-            if place not in scores:
-                found[place] = self._increased(place, nothing, common)
+        messages, exact = self._newest(common)
+        for message in messages:
+            if message not in scores.values:
+                self._complete(message, scores, common, found)
         return found, exact
 
-    def _increased(self, place: _Place, score: _Score, terms: Sequence[_Term]) -> _Score:
-        number, ordinal = place
-        value, having = score
+    def _complete(self, message: int, scores: _Scores, terms: Sequence[_Term], found: _Scores) -> float:
+        """Add what a message gets for more terms; the score that it ends with."""
+        number, ordinal = message >> 32, message & _ORDINAL
+        value = scores.values.get(message, 0.0)
+        having = scores.having.get(message, 0)
         norm = self._norms[self._views[number].shelf.lengths()[ordinal]]
         for term in terms:
             ordinals, counts = term.places[number]
@@ -155,51 +181,48 @@ class Ranking:
                 times = counts[index] if counts else 1
                 value += term.most * times / (times + norm)
                 having += term.required
-        return _Score(value, having)
+        found.values[message] = value
+        found.having[message] = having
+        return value + self._bonus if having == self._wanted else value
 
-    def _newest(self, terms: Sequence[_Term]) -> tuple[set[_Place], bool]:
+    def _newest(self, terms: Sequence[_Term]) -> tuple[set[int], bool]:
         """The newest messages with all terms and with each; whether that is every one."""
-        found: set[_Place] = set()
+        found: set[int] = set()
         if len(terms) > 1:
             self._add_newest_with_all(terms, found)
         share = _NEWEST // len(terms) + 1
         exact = True
         for term in terms:
-            taken = 0
-            for number in reversed(range(len(self._views))):
-                admits = self._admits(number)
-                for ordinal in reversed(term.places[number].ordinals):
-                    if admits(ordinal):
-                        found.add((number, ordinal))
-                        taken += 1
-                        if taken == share:
-                            break
-                if taken == share:
-                    exact = False
-                    break
+            taken = list(islice(self._from_the_newest(term), share))
+            found.update(taken)
+            exact = exact and len(taken) < share
         return found, exact
 
-    def _add_newest_with_all(self, terms: Sequence[_Term], found: set[_Place]) -> None:
+    def _from_the_newest(self, term: _Term) -> Iterator[int]:
+        for number in reversed(range(len(self._views))):
+            allowed = self._allowed_in(number)
+            for ordinal in reversed(term.places[number].ordinals):
+                if allowed is None or ordinal in allowed:
+                    yield number << 32 | ordinal
+
+    def _add_newest_with_all(self, terms: Sequence[_Term], found: set[int]) -> None:
         looked_at = 0
         for number in reversed(range(len(self._views))):
             rarest, *others = sorted((term.places[number].ordinals for term in terms), key=len)
-            admits = self._admits(number)
-            shared = {ordinal for ordinal in set(rarest).intersection(*others) if admits(ordinal)}
-            found.update((number, ordinal) for ordinal in shared)
+            shared = set(rarest).intersection(*others)
+            allowed = self._allowed_in(number)
+            if allowed is not None:
+                shared &= allowed
+            found.update(number << 32 | ordinal for ordinal in shared)
             looked_at += len(rarest) + sum(map(len, others))
             if len(found) >= _NEWEST or looked_at >= _MOST_LOOKED_AT:
                 break
 
-    def _admits(self, number: int) -> Callable[[int], bool]:
-        """Tells which ordinals of a view may be found."""
+    def _allowed_in(self, number: int) -> set[int] | None:
+        """The ordinals of a view that may be found, `None` for all."""
         if number not in self._allowed:
             self._allowed[number] = self._views[number].admitted(self._narrowing)
-        allowed = self._allowed[number]
-        return _every if allowed is None else allowed.__contains__
-
-
-def _every(_ordinal: int) -> bool:
-    return True
+        return self._allowed[number]
 
 
 def _term(views: Sequence[View], text: str, total: int, required: bool) -> _Term:

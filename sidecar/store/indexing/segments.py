@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sidecar.store.indexing.blocks import (
     LENGTHS_BLOCK,
     MOST_BITS,
+    PAIR_BLOCKS,
     VOCABULARY_BLOCKS,
     bits_for,
     block_of,
@@ -18,16 +19,19 @@ from sidecar.store.indexing.blocks import (
 )
 from sidecar.store.indexing.gathering import Gathered
 from sidecar.store.indexing.shelf import MOST_WORDS, NOWHERE, Places, matching_words, spelled_out
+from sidecar.store.indexing.terms import is_cjk
 
 FORMAT = 1
 """Raised with every change of what is indexed or how; what was indexed before is then indexed anew."""
 
 _BLOCK = 1_000
 """Bytes of places that are wanted in a block."""
-_WORDS = 4_000
+_WORDS = 2_000
 """Words in a block of the vocabulary."""
 
-_AT_ONCE = 1_000
+_AT_ONCE = 500
+"""Terms that are worked on between two chances to do something else."""
+_SOURCES_AT_ONCE = 8
 
 Blocks = list[tuple[int, bytes]]
 """Blocks by their numbers."""
@@ -94,7 +98,8 @@ class SegmentShelf:
     def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
         """See `Shelf`."""
         found: list[str] = []
-        for vocabulary in vocabularies(self._segment.segment, self._read):
+        first_block = PAIR_BLOCKS if is_cjk(part) else VOCABULARY_BLOCKS
+        for vocabulary in vocabularies(self._segment.segment, first_block, self._read):
             words, complete = matching_words(vocabulary, part, opens=opens, closes=closes)
             found += words
             if not complete or len(found) > MOST_WORDS:
@@ -102,9 +107,9 @@ class SegmentShelf:
         return found, True
 
 
-def vocabularies(segment: int, read: Callable[[int, int], bytes | None]) -> Iterator[bytes]:
+def vocabularies(segment: int, first_block: int, read: Callable[[int, int], bytes | None]) -> Iterator[bytes]:
     """The blocks with the words of a segment; each word has a line break before and behind it."""
-    for number in count(VOCABULARY_BLOCKS):
+    for number in count(first_block):
         block = read(segment, number)
         if block is None:
             break
@@ -129,8 +134,10 @@ def blocks_of(gathered: Gathered, segment: Segment) -> Iterator[Blocks]:
         by_block.setdefault(block_of(term, segment.term_bits), {})[term] = places
         if index % _AT_ONCE == _AT_ONCE - 1:
             yield []
-    yield [(number, encode_block(by_block[number])) for number in sorted(by_block)]
-    yield from _vocabulary(gathered.spelled())
+    for number in sorted(by_block):
+        yield [(number, encode_block(by_block[number]))]
+    yield from _vocabulary(VOCABULARY_BLOCKS, gathered.spelled(cjk=False))
+    yield from _vocabulary(PAIR_BLOCKS, gathered.spelled(cjk=True))
     yield [(LENGTHS_BLOCK, bytes(gathered.length_codes))]
 
 
@@ -153,30 +160,35 @@ def merged_blocks(
     segments: Sequence[Segment], target: Segment, read: Callable[[int, int], bytes | None]
 ) -> Iterator[Blocks]:
     """The blocks of the merged segment, some at a time, by rising number."""
-    offsets = [segment.first - segments[0].first for segment in segments]
     bits = max(segment.term_bits for segment in segments)
     for part in range(1 << bits):
         found: dict[str, list[tuple[int, bytes]]] = {}
-        for segment, offset in zip(segments, offsets, strict=True):
+        for index, segment in enumerate(segments):
             block = read(segment.segment, part >> (bits - segment.term_bits))
             for term, places in () if block is None else decode_block(block):
                 if segment.term_bits == bits or block_of(term, bits) == part:
-                    found.setdefault(term, []).append((offset, places))
+                    found.setdefault(term, []).append((segment.first - segments[0].first, places))
+            if index % _SOURCES_AT_ONCE == _SOURCES_AT_ONCE - 1:
+                yield []
         by_block: dict[int, dict[str, bytes]] = {}
-        for term, places in found.items():
+        for index, (term, places) in enumerate(found.items()):
             by_block.setdefault(block_of(term, target.term_bits), {})[term] = join_places(places)
-        yield [(number, encode_block(by_block[number])) for number in sorted(by_block)]
-    words: dict[str, None] = {}
-    for segment in segments:
-        for vocabulary in vocabularies(segment.segment, read):
-            words.update(dict.fromkeys(vocabulary.decode().strip("\n").split("\n")))
-        yield []
-    yield from _vocabulary(words)
+            if index % _AT_ONCE == _AT_ONCE - 1:
+                yield []
+        for number in sorted(by_block):
+            yield [(number, encode_block(by_block[number]))]
+    for first_block in (VOCABULARY_BLOCKS, PAIR_BLOCKS):
+        words: set[str] = set()
+        for segment in segments:
+            for vocabulary in vocabularies(segment.segment, first_block, read):
+                words.update(vocabulary.decode().strip("\n").split("\n"))
+            yield []
+        yield from _vocabulary(first_block, words)
     yield [(LENGTHS_BLOCK, b"".join(read(each.segment, LENGTHS_BLOCK) or b"" for each in segments))]
 
 
-def _vocabulary(words: Iterable[str]) -> Iterator[Blocks]:
-    number = VOCABULARY_BLOCKS
+def _vocabulary(first_block: int, words: Iterable[str]) -> Iterator[Blocks]:
+    number = first_block
     listed = iter(words)
     while some := list(islice(listed, _WORDS)):
         yield [(number, spelled_out(some))]

@@ -20,7 +20,7 @@ _FAN_IN = 64
 _LEVELS = (8192,)
 """Sizes from which a segment is of the next level; those of the last are left as they are."""
 _MOST = 0xFFFF
-_WRITE_BYTES = 256 << 10
+_WRITE_BYTES = 128 << 10
 """Blocks that are written in one transaction, about."""
 _END = 1 << 62
 
@@ -90,14 +90,16 @@ class IndexJobs:
         with self._step():
             number = self._tables.add(target, live=False)
         blocks: Blocks = []
+        size = 0
         for some in merged_blocks(segments, target, self._tables.block):
             blocks += some
-            if sum(len(content) for _, content in blocks) > _WRITE_BYTES:
+            size += sum(len(content) for _, content in some)
+            if size > _WRITE_BYTES:
                 with self._step():
                     if not self._tables.exists(number):
                         return True
                     self._tables.add_blocks(number, blocks)
-                blocks = []
+                blocks, size = [], 0
             yield
         with self._step():
             self._replace(segments, number, blocks)
