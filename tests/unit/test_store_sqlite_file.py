@@ -1,5 +1,6 @@
 """Opening the file of a SQLite store, in whatever state it is."""
 
+import asyncio
 import shutil
 import stat
 from pathlib import Path
@@ -170,3 +171,15 @@ def test_a_store_without_a_file_or_of_an_unknown_kind_is_a_mistake(tmp_path: Pat
         open_store("sqlite")
     with pytest.raises(ValueError, match="kind"):
         open_store("paper", tmp_path)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_new_file_may_be_opened_by_many_at_once(tmp_path: Path) -> None:
+    async def open_all(path: Path) -> None:
+        stores = [open_store("sqlite", path) for _ in range(12)]
+        try:
+            await asyncio.gather(*(store.open() for store in stores))
+        finally:
+            await asyncio.gather(*(store.close() for store in stores))
+
+    for number in range(8):
+        asyncio.run(open_all(tmp_path / f"{number}.db"))

@@ -1,5 +1,11 @@
 """The tables of the store, and how a file comes to have them."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
 from sidecar.store.contract import StoreUnavailable
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.faults import damaged
@@ -154,27 +160,50 @@ MIGRATIONS = (
 
 VERSION = len(MIGRATIONS)
 
+_RETRY_S = 0.01
 
-def prepare(connection: Connection) -> None:
+
+def prepare(connection: Connection, *, busy_ms: int) -> None:
     """Check that the file is ours, then bring its tables to this version. The check changes nothing.
+
+    Where another process does the same at this moment it is waited for, `busy_ms` at most: SQLite does not
+    wait by itself when a file changes to a write-ahead log (https://sqlite.org/c3ref/busy_handler.html).
 
     Raises:
         StoreUnavailable: it is another program's, newer, or damaged.
         apsw.Error: it cannot be read or written.
     """
-    if _checked_version(connection) < VERSION:
-        if connection.pragma("page_count") == 0:
-            connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
-        _use_wal(connection)
-        connection.execute("BEGIN IMMEDIATE")
+    deadline = time.monotonic() + busy_ms / 1000
+    while True:
         try:
+            return _prepare(connection)
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_S)
+
+
+def _prepare(connection: Connection) -> None:
+    with _transaction(connection, "DEFERRED"):
+        current = _checked_version(connection) == VERSION
+    if not current and connection.pragma("page_count") == 0:
+        connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+    _use_wal(connection)
+    if not current:
+        with _transaction(connection, "IMMEDIATE"):
             _migrate(connection, _checked_version(connection))
-        except BaseException:
+
+
+@contextmanager
+def _transaction(connection: Connection, kind: str) -> Iterator[None]:
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
             connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-    else:
-        _use_wal(connection)
+        raise
+    connection.execute("COMMIT")
 
 
 def _use_wal(connection: Connection) -> None:

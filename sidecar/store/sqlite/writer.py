@@ -84,7 +84,7 @@ class Writer:
             self._opened(unavailable(error))
             return
         try:
-            prepare(connection)
+            prepare(connection, busy_ms=_BUSY_MS)
         except Exception as error:
             connection.close()
             self._opened(unavailable(error))
