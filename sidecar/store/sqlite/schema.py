@@ -1,7 +1,7 @@
 """The tables of the store, and how a file comes to have them."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import apsw
@@ -195,7 +195,7 @@ def _prepare(connection: Connection) -> None:
 
 
 @contextmanager
-def _transaction(connection: Connection, kind: str) -> Iterator[None]:
+def _transaction(connection: Connection, kind: str) -> Generator[None]:
     connection.execute(f"BEGIN {kind}")
     try:
         yield
