@@ -117,6 +117,8 @@ def _values(common: Common, settings: Settings) -> dict[str, Any]:
     values["plugins"]["slots"]["contextEngine"] = settings.engine
     if values["store"]["url"]:
         values["store"]["url"] = _CREDENTIALS.sub("//***@", values["store"]["url"])
+    if values["model"]["apiKey"]:
+        values["model"]["apiKey"] = "***"
     return values
 
 

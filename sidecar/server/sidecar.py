@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sidecar.server.sessions.reconcile import Reconciler
     from sidecar.server.sessions.registry import SessionRegistry
     from sidecar.summarize.contract import Summariser
+    from sidecar.summarize.endpoint import EndpointModel
     from sidecar.summarize.host_model import Complete
     from sidecar.summarize.limits import CircuitBreaker, SpendGuard
     from sidecar.tokens.contract import TokenCounter
@@ -129,14 +130,51 @@ class Sidecar:
 
         return SpendGuard(), CircuitBreaker()
 
-    def make_summariser(self, complete: Complete) -> Summariser:
-        """The best summariser that this host allows."""
-        if "runtime/complete" not in self.host_capabilities:
-            return self.extractive
-        from sidecar.summarize.host_model import HostModelSummariser
+    @cached_property
+    def endpoint(self) -> EndpointModel | None:
+        """The model behind the configured endpoint, `None` where none is configured."""
+        model = self.settings.model
+        if model is None:
+            return None
+        from sidecar.summarize.endpoint import EndpointModel, EndpointSettings
+        from sidecar.summarize.limits import CircuitBreaker
 
-        guard, breaker = self._spend
-        return HostModelSummariser(complete, self.counter, self.extractive, guard=guard, breaker=breaker)
+        settings = EndpointSettings(
+            base_url=model.base_url,
+            model=model.name,
+            api_key=model.api_key,
+            timeout_seconds=model.timeout_ms / 1000,
+            retries=model.retries,
+            most_calls=model.max_calls,
+            window_seconds=model.window_ms / 1000,
+        )
+        return EndpointModel(settings, breaker=CircuitBreaker(open_seconds=model.pause_ms / 1000))
+
+    def make_summariser(
+        self,
+        complete: Complete,
+        guard: SpendGuard | None = None,
+        breaker: CircuitBreaker | None = None,
+    ) -> Summariser:
+        """The best summariser there is: by the configured model, by the host's (`complete`), or without.
+
+        `guard` and `breaker` bound its calls; without them they are bounded for all engines together.
+        """
+        model = self.endpoint
+        if model is None and "runtime/complete" not in self.host_capabilities:
+            return self.extractive
+        from sidecar.summarize.host_model import SECONDS_FOR_A_CALL, HostModelSummariser
+
+        guards = self._spend
+        return HostModelSummariser(
+            model or complete,
+            self.counter,
+            self.extractive,
+            guard=guard or guards[0],
+            breaker=breaker or guards[1],
+            model=model.settings.model if model else "",
+            timeout_seconds=model.settings.timeout_seconds + 1 if model else SECONDS_FOR_A_CALL,
+        )
 
     # Engines
 
@@ -212,6 +250,8 @@ class Sidecar:
     async def close(self) -> None:
         """Release engines, then the store."""
         await self.dispose_engines()
+        if (model := self.__dict__.get("endpoint")) is not None:
+            await model.close()
         await self.store.close()
 
     def _services(self, engine_id: str, settings: Any) -> HostServices:

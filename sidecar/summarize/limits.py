@@ -40,9 +40,14 @@ class CircuitBreaker:
         self._failures = 0
         self._opened_at = 0.0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether so many calls failed in a row that they are stopped."""
+        return self._failures >= self._most_failures
+
     def allows(self) -> bool:
         """True where a call may be tried; while the breaker is open, once in every `open_seconds`."""
-        if self._failures < self._most_failures:
+        if not self.is_open:
             return True
         now = self._clock()
         if now - self._opened_at < self._open_seconds:
@@ -57,5 +62,5 @@ class CircuitBreaker:
     def failed(self) -> None:
         """Take in that a call failed, or gave nothing useful."""
         self._failures += 1
-        if self._failures >= self._most_failures:
+        if self.is_open:
             self._opened_at = self._clock()

@@ -46,7 +46,13 @@ def test_the_table_names_no_setting_that_there_is_not() -> None:
 
 
 @pytest.mark.parametrize(
-    "variable", [configuration.ENV_STATE_DIR, configuration.ENV_CONFIG, configuration.ENV_ENGINE]
+    "variable",
+    [
+        configuration.ENV_STATE_DIR,
+        configuration.ENV_CONFIG,
+        configuration.ENV_ENGINE,
+        configuration.ENV_MODEL_KEY,
+    ],
 )
 def test_an_environment_variable_is_documented(variable: str) -> None:
     assert f"`{variable}`" in PAGE

@@ -100,3 +100,28 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
     path.write_text("this is = = not toml", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="configuration file"):
         resolve(file=path, environ={})
+
+
+def test_a_model_gets_its_key_from_the_environment(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('[model]\nbaseUrl = "http://127.0.0.1/v1"\nname = "m"\n', encoding="utf-8")
+    model = resolve(file=path, environ={"CONTEXT_SIDECAR_MODEL_API_KEY": "k"}).model
+    assert model is not None and model.api_key == "k"
+
+
+def test_a_key_of_the_operator_goes_to_no_address_that_the_host_names(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(
+        '[model]\nbaseUrl = "https://ours/v1"\nname = "m"\napiKey = "file-key"\n', encoding="utf-8"
+    )
+    environ = {"CONTEXT_SIDECAR_MODEL_API_KEY": "environment-key"}
+    ours = resolve(file=path, environ=environ).model
+    assert ours is not None and (ours.base_url, ours.api_key) == ("https://ours/v1", "file-key")
+    theirs = resolve(file=path, overrides={"model": {"baseUrl": "https://theirs/v1"}}, environ=environ).model
+    assert theirs is not None and (theirs.base_url, theirs.api_key) == ("https://theirs/v1", "")
+    assert "file-key" not in repr(ours)
+
+
+def test_an_address_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"model\.name"):
+        resolve(overrides={"model": {"baseUrl": "https://x/v1"}}, environ=nowhere(tmp_path))

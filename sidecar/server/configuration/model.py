@@ -97,6 +97,27 @@ class Tokens(Part):
     """`auto` counts exactly where the `tokens` extra is installed."""
 
 
+class Model(Part):
+    """`[model]`: a model behind an OpenAI-compatible endpoint (extra `http`)."""
+
+    baseUrl: str | None = Field(default=None, pattern="^https?://[^@]+$")
+    """Where it is, such as `https://api.example.org/v1`; unset asks the host's model."""
+    name: str | None = Field(default=None, min_length=1)
+    """Which model."""
+    apiKey: str | None = Field(default=None, repr=False)
+    """Its key."""
+    timeoutMs: int = Field(default=60_000, ge=1)
+    """How long one question may take, retries included, in milliseconds."""
+    retries: int = Field(default=2, ge=0, le=10)
+    """Further tries after a failure that may pass."""
+    maxCalls: int = Field(default=60, ge=0)
+    """Questions within `windowMs`."""
+    windowMs: int = Field(default=600_000, ge=1)
+    """The time in which questions are counted, in milliseconds."""
+    pauseMs: int = Field(default=300_000, ge=0)
+    """How long a model is left alone after three failures in a row, in milliseconds."""
+
+
 class Configuration(Part):
     """The whole file."""
 
@@ -109,6 +130,7 @@ class Configuration(Part):
     pruning: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Replacing of old tool results."""
     tokens: Tokens = Tokens()
+    model: Model = Model()
 
     def unknown_keys(self) -> Iterator[str]:
         """Dotted names of keys that mean nothing here."""

@@ -10,14 +10,24 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sidecar.server.configuration.settings import EngineEntry, Limits, Settings, StoreSettings
+from sidecar.server.configuration.settings import (
+    EngineEntry,
+    Limits,
+    ModelSettings,
+    Settings,
+    StoreSettings,
+)
+
+if TYPE_CHECKING:
+    from sidecar.server.configuration.model import Configuration
 
 APPLICATION = "context-sidecar"
 ENV_STATE_DIR = "CONTEXT_SIDECAR_STATE_DIR"
 ENV_CONFIG = "CONTEXT_SIDECAR_CONFIG"
 ENV_ENGINE = "CONTEXT_SIDECAR_ENGINE"
+ENV_MODEL_KEY = "CONTEXT_SIDECAR_MODEL_API_KEY"
 FILE_ONLY = ("load",)
 """Members of `plugins` that decide which code is loaded; never taken from the wire."""
 
@@ -87,7 +97,6 @@ def _read(path: Path, *, required: bool) -> dict[str, Any]:
 def _merged(
     from_file: dict[str, Any], overrides: dict[str, Any], engine: str | None, environ: Mapping[str, str]
 ) -> Settings:
-    from sidecar.server.configuration.model import Configuration
 
     warnings: list[str] = []
     plugins = overrides.get("plugins")
@@ -126,7 +135,37 @@ def _merged(
             default_token_budget=limits.defaultTokenBudget,
         ),
         token_counter=merged.tokens.counter,
+        model=_model(merged, overrides, environ),
         warnings=tuple(warnings),
+    )
+
+
+def _model(
+    merged: Configuration, overrides: Mapping[str, Any], environ: Mapping[str, str]
+) -> ModelSettings | None:
+    """The configured model; a key of the environment or file goes to no address that the host has named.
+
+    Raises:
+        ConfigurationError: an address without the name of a model.
+    """
+    model = merged.model
+    if model.baseUrl is None:
+        return None
+    given: dict[str, Any] = overrides.get("model") or {}
+    if model.name is None:
+        raise ConfigurationError(
+            "config" if given else "configuration file", ("model", "name"), "model.baseUrl needs it"
+        )
+    key = given.get("apiKey") if given.get("baseUrl") else model.apiKey or environ.get(ENV_MODEL_KEY)
+    return ModelSettings(
+        base_url=model.baseUrl,
+        name=model.name,
+        api_key=key or "",
+        timeout_ms=model.timeoutMs,
+        retries=model.retries,
+        max_calls=model.maxCalls,
+        window_ms=model.windowMs,
+        pause_ms=model.pauseMs,
     )
 
 

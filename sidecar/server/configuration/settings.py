@@ -38,6 +38,22 @@ class EngineEntry(Struct, frozen=True, kw_only=True):
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
+class ModelSettings(Struct, frozen=True, kw_only=True):
+    """A model behind an endpoint, as configured."""
+
+    base_url: str
+    name: str
+    api_key: str = ""
+    timeout_ms: int = 60_000
+    retries: int = 2
+    max_calls: int = 60
+    window_ms: int = 600_000
+    pause_ms: int = 300_000
+
+    def __repr__(self) -> str:
+        return f"ModelSettings({self.base_url!r}, {self.name!r})"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured, resolved."""
 
@@ -50,6 +66,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     on_engine_failure: Literal["fail", "legacy"] = "fail"
     limits: Limits = Limits()
     token_counter: Literal["auto", "o200k", "cl100k", "estimate"] = "auto"
+    model: ModelSettings | None = None
+    """The model that summaries are asked of; `None` leaves the host's, where it has one."""
     warnings: tuple[str, ...] = ()
     """Unknown keys and the like, for the log."""
 

@@ -1,0 +1,233 @@
+"""Asks a model behind an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from random import random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import MsgspecError, Struct, json
+
+from sidecar.summarize.limits import CircuitBreaker, SpendGuard
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+LONGEST_ANSWER = 4 << 20
+"""Bytes of an answer that are read."""
+LONGEST_PAUSE_S = 8.0
+FIRST_PAUSE_S = 0.4
+WORTH_ANOTHER_TRY = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
+NEWER_LIMIT = "max_completion_tokens"
+"""Some endpoints refuse `max_tokens` and name this member instead."""
+
+_log = logging.getLogger(__name__)
+
+
+class ModelFailed(Exception):
+    """Raised when a model gives no text; the reason names no key, and quotes nothing of the request."""
+
+
+class EndpointSettings(Struct, frozen=True, kw_only=True):
+    """Where a model is, and how patiently it is asked."""
+
+    base_url: str
+    """Such as `https://api.example.org/v1`; `/chat/completions` is appended."""
+    model: str
+    api_key: str = ""
+    """Sent as a bearer token where it is not empty; never logged."""
+    timeout_seconds: float = 60.0
+    """For one question, retries and pauses included."""
+    retries: int = 2
+    """Further tries after a failure that may pass."""
+    most_calls: int = 60
+    """Calls within `window_seconds`; beyond that nothing is asked."""
+    window_seconds: float = 600.0
+
+    def __repr__(self) -> str:
+        return f"EndpointSettings({self.base_url!r}, {self.model!r})"
+
+
+class _Function(Struct):
+    content: str | list[dict[str, Any]] | None = None
+
+
+class _Choice(Struct):
+    message: _Function | None = None
+
+
+class _Completion(Struct):
+    choices: list[_Choice] = []
+
+
+class _Tried(NamedTuple):
+    """One try: a text, or why there is none, and after how many seconds another one is worth it."""
+
+    text: str | None
+    reason: str = ""
+    pause: float | None = None
+
+
+class EndpointModel:
+    """One model at one endpoint; usable wherever `runtime/complete` is, and as bounded as that."""
+
+    def __init__(
+        self,
+        settings: EndpointSettings,
+        *,
+        guard: SpendGuard | None = None,
+        breaker: CircuitBreaker | None = None,
+    ) -> None:
+        self.settings = settings
+        self._guard = guard or SpendGuard(settings.most_calls, settings.window_seconds)
+        self._breaker = breaker or CircuitBreaker()
+        self._session: ClientSession | None = None
+        self._limit_member = "max_tokens"
+
+    async def __call__(
+        self,
+        purpose: str,
+        messages: Sequence[tuple[str, str]],
+        system_prompt: str | None,
+        max_tokens: int,
+    ) -> str:
+        """The model's text for `(role, text)` messages, in at most `max_tokens` tokens.
+
+        Raises:
+            ModelFailed: there is none: an error, a time-out, or a bound on calls that was reached.
+        """
+        if not self._breaker.allows():
+            raise ModelFailed("the model is left alone for a while after several failures")
+        if not self._guard.take():
+            _log.warning("no %s by the model: its calls for this while are spent", purpose)
+            raise ModelFailed("the calls for this while are spent")
+        prompt = [("system", system_prompt), *messages] if system_prompt else list(messages)
+        try:
+            async with asyncio.timeout(self.settings.timeout_seconds):
+                text = await self._with_retries(prompt, max_tokens)
+        except TimeoutError:
+            self._failed(purpose, reason := f"no answer within {self.settings.timeout_seconds:g} s")
+            raise ModelFailed(reason) from None
+        except ModelFailed as error:
+            self._failed(purpose, str(error))
+            raise
+        self._breaker.succeeded()
+        return text
+
+    async def close(self) -> None:
+        """Close the connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _with_retries(self, prompt: Sequence[tuple[str, str | None]], max_tokens: int) -> str:
+        tries_left = self.settings.retries
+        pause = FIRST_PAUSE_S
+        while True:
+            tried = await self._try(prompt, max_tokens)
+            if tried.text is not None:
+                return tried.text
+            if tried.pause is None or tries_left <= 0:
+                raise ModelFailed(tried.reason)
+            tries_left -= 1
+            await asyncio.sleep(min(tried.pause or pause * (1 + random()), LONGEST_PAUSE_S))
+            pause *= 2
+
+    async def _try(self, prompt: Sequence[tuple[str, str | None]], max_tokens: int) -> _Tried:
+        aiohttp = _library()
+        body = {
+            "model": self.settings.model,
+            "messages": [{"role": role, "content": text} for role, text in prompt],
+            self._limit_member: max_tokens,
+        }
+        try:
+            async with self._connected().post(
+                f"{self.settings.base_url.rstrip('/')}/chat/completions",
+                data=json.encode(body),
+                headers=self._headers(),
+                allow_redirects=False,
+            ) as response:
+                return await self._taken(response)
+        except (aiohttp.ClientError, OSError) as error:
+            return _Tried(None, f"the endpoint cannot be reached: {type(error).__name__}", 0.0)
+
+    async def _taken(self, response: ClientResponse) -> _Tried:
+        answer = await _read(response)
+        if response.status == 400 and self._limit_member != NEWER_LIMIT and NEWER_LIMIT.encode() in answer:
+            self._limit_member = NEWER_LIMIT
+            return _Tried(None, "the endpoint wants another name for its limit", 0.001)
+        if response.status != 200:
+            again = response.status in WORTH_ANOTHER_TRY
+            return _Tried(
+                None,
+                f"the endpoint answered with status {response.status}",
+                _pause_asked_for(response.headers) if again else None,
+            )
+        try:
+            completion = json.decode(answer, type=_Completion)
+        except MsgspecError:
+            return _Tried(None, "the endpoint's answer is no chat completion", 0.0)
+        message = completion.choices[0].message if completion.choices else None
+        return _Tried(_text_of(message.content if message else None))
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self.settings.api_key:
+            headers["Authorization"] = f"Bearer {self.settings.api_key}"
+        return headers
+
+    def _connected(self) -> ClientSession:
+        session = self._session
+        if session is None:
+            session = self._session = _library().ClientSession()
+        return session
+
+    def _failed(self, purpose: str, reason: str) -> None:
+        was_open = self._breaker.is_open
+        self._breaker.failed()
+        _log.warning("no %s by the model: %s", purpose, reason)
+        if self._breaker.is_open and not was_open:
+            _log.warning("the model is left alone for a while: too many failures in a row")
+
+
+def _library() -> Any:
+    """The HTTP client.
+
+    Raises:
+        ModelFailed: it is not installed.
+    """
+    try:
+        import aiohttp
+    except ImportError:
+        raise ModelFailed(
+            "a model at an endpoint needs the extra http: pip install 'context-sidecar[http]'"
+        ) from None
+    return aiohttp
+
+
+async def _read(response: ClientResponse) -> bytes:
+    """The body, as far as it is worth reading."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_chunked(1 << 16):
+        parts.append(part)
+        size += len(part)
+        if size > LONGEST_ANSWER:
+            break
+    return b"".join(parts)
+
+
+def _pause_asked_for(headers: Mapping[str, str]) -> float:
+    """Seconds that the endpoint wants to be left alone, 0 where it says nothing of it."""
+    try:
+        return max(0.0, float(headers.get("Retry-After", "")))
+    except ValueError:
+        return 0.0
+
+
+def _text_of(content: str | list[dict[str, Any]] | None) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
+    return content or ""
