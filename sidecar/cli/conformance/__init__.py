@@ -1,0 +1,1 @@
+"""`context-sidecar conformance`: the suites on the command line."""

@@ -1,0 +1,107 @@
+"""Runs checks, each on a fresh subject within a limit of time."""
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TypeVar
+
+from sidecar import __version__
+from sidecar.conformance.checks import Check, Suite
+from sidecar.conformance.expecting import Violation
+from sidecar.conformance.report import CheckResult, Outcome, Report, counted
+
+S = TypeVar("S")
+
+Provide = Callable[[], AbstractAsyncContextManager[S]]
+"""Makes a fresh subject for one check, and takes it away afterwards."""
+
+_FRAMES = 8
+"""Frames of a traceback that are told, the innermost."""
+
+
+async def run_suite(
+    suite: Suite[S],
+    provide: Provide[S],
+    *,
+    subject: str,
+    declared: Collection[str] = (),
+    patterns: Collection[str] = (),
+    told: Callable[[CheckResult], object] | None = None,
+) -> Report:
+    """The report on one subject, which claims to offer what is `declared`.
+
+    `patterns` choose among the checks by their names; `told` is called with each result as it comes.
+
+    Raises:
+        ValueError: a capability is unknown, or no check is chosen.
+    """
+    known = suite.known(declared)
+    checks = suite.selected(patterns)
+    if not checks:
+        raise ValueError(f"no check has one of these in its name: {', '.join(patterns)}")
+    results: list[CheckResult] = []
+    for check in checks:
+        result = await run_check(check, provide) if check.needs <= known else undeclared(check)
+        results.append(result)
+        if told is not None:
+            told(result)
+    return report_of(suite.name, subject, known, results)
+
+
+async def run_check(check: Check[S], provide: Provide[S]) -> CheckResult:
+    """The result of one check. Making and removing the subject counts as a part of it."""
+    began = time.perf_counter()
+    message = trace = None
+    try:
+        async with asyncio.timeout(check.limit_s), provide() as subject:
+            await check.run(subject)
+    except Violation as broken:
+        message = str(broken)
+    except TimeoutError as error:
+        message, trace = f"it did not end within {check.limit_s:g} s", _trace(error)
+    except Exception as error:
+        message, trace = f"{type(error).__name__}: {error}", _trace(error)
+    outcome: Outcome = "passed"
+    if message is not None:
+        outcome = "failed" if check.level == "must" else "warned"
+    return CheckResult(
+        name=check.name,
+        rule=check.rule,
+        level=check.level,
+        outcome=outcome,
+        seconds=round(time.perf_counter() - began, 4),
+        message=message,
+        trace=trace,
+        needs=tuple(sorted(check.needs)),
+    )
+
+
+def undeclared(check: Check[S]) -> CheckResult:
+    """The result of a check that says nothing about the subject."""
+    return CheckResult(
+        name=check.name,
+        rule=check.rule,
+        level=check.level,
+        outcome="undeclared",
+        needs=tuple(sorted(check.needs)),
+    )
+
+
+def report_of(suite: str, subject: str, declared: Collection[str], results: Sequence[CheckResult]) -> Report:
+    """The report that these results make."""
+    kept = tuple(results)
+    return Report(
+        suite=suite,
+        subject=subject,
+        version=__version__,
+        declared=tuple(sorted(declared)),
+        counts=counted(kept),
+        results=kept,
+    )
+
+
+def _trace(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    return "".join(traceback.format_list(frames)).rstrip()

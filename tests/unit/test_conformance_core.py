@@ -1,0 +1,192 @@
+"""Suites, what running them makes, and how reports are written."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from xml.etree import ElementTree
+
+import pytest
+
+from sidecar.conformance.checks import Suite
+from sidecar.conformance.expecting import (
+    Violation,
+    expect,
+    expect_equal,
+    expect_found,
+    expect_raises,
+    fail,
+)
+from sidecar.conformance.loading import SubjectNotFound, load
+from sidecar.conformance.rendering import as_json, as_junit, as_text
+from sidecar.conformance.report import Report
+from sidecar.conformance.running import run_suite
+
+made: list[int] = []
+
+
+@asynccontextmanager
+async def provide() -> AsyncGenerator[list[int]]:
+    made.append(len(made))
+    yield made
+
+
+def example() -> Suite[list[int]]:
+    suite: Suite[list[int]] = Suite("example", ["speed", "depth"])
+    area, deep = suite.area("first"), suite.area("deep", "depth")
+
+    @area.check()
+    async def passes(subject: list[int]) -> None:
+        """All is well,
+        on two lines."""
+        expect(subject, "there is no subject")
+
+    @area.check()
+    async def is_broken(subject: list[int]) -> None:
+        """One is two."""
+        expect_equal(1, 2, "one \0 \ud800")
+
+    @area.check(level="should")
+    async def might_be_better(subject: list[int]) -> None:
+        """It is better."""
+        fail("it is not")
+
+    @area.check()
+    async def raises(subject: list[int]) -> None:
+        """It raises nothing."""
+        raise KeyError("surprise")
+
+    @area.check(limit_s=0.01)
+    async def hangs(subject: list[int]) -> None:
+        """It ends."""
+        await asyncio.Event().wait()
+
+    @deep.check("speed")
+    async def dives(subject: list[int]) -> None:
+        """It dives."""
+
+    return suite
+
+
+def report(*patterns: str, declared: tuple[str, ...] = ("speed",)) -> Report:
+    made.clear()
+    return asyncio.run(run_suite(example(), provide, subject="it", declared=declared, patterns=patterns))
+
+
+def test_every_check_ends_in_its_own_way_on_a_fresh_subject() -> None:
+    found = report()
+    assert {each.name: each.outcome for each in found.results} == {
+        "first/passes": "passed",
+        "first/is_broken": "failed",
+        "first/might_be_better": "warned",
+        "first/raises": "failed",
+        "first/hangs": "failed",
+        "deep/dives": "undeclared",
+    }
+    assert made == [0, 1, 2, 3, 4]
+    assert not found.ok
+
+
+def test_a_result_tells_the_rule_and_what_was_found() -> None:
+    results = {each.name: each for each in report().results}
+    assert results["first/passes"].rule == "All is well, on two lines."
+    assert results["first/is_broken"].message == "one \0 \ud800: expected 2, found 1"
+    assert "surprise" in str(results["first/raises"].message)
+    assert "test_conformance_core" in str(results["first/raises"].trace)
+    assert "0.01 s" in str(results["first/hangs"].message)
+
+
+def test_a_check_runs_where_all_that_it_needs_is_declared() -> None:
+    assert report("dives", declared=("speed", "depth")).ok
+    assert not report("dives", declared=("depth",)).ok
+
+
+def test_a_warning_leaves_the_report_good() -> None:
+    assert report("passes", "might").ok
+
+
+def test_an_unknown_capability_or_pattern_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"height \(there are: depth, speed\)"):
+        report(declared=("height",))
+    with pytest.raises(ValueError, match="nothing like it"):
+        report("nothing like it")
+
+
+def test_a_suite_takes_no_name_twice_and_no_unknown_need() -> None:
+    suite = example()
+    check = next(iter(suite))
+    with pytest.raises(ValueError, match="two checks"):
+        suite.add(check)
+    with pytest.raises(ValueError, match="height"):
+        suite.add(check._replace(name="first/new", needs=frozenset({"height"})))
+
+
+def test_the_text_names_what_is_broken_with_its_rule() -> None:
+    text = as_text(report())
+    assert "FAIL  first/is_broken\n        rule:  One is two." in text
+    assert "needs depth, speed" in text
+    assert text.endswith(
+        "example conformance of it: 1 passed, 3 failed, 1 warned, 1 about what is not declared\n"
+    )
+
+
+def test_the_short_text_leaves_out_what_passed() -> None:
+    assert "first/passes" not in as_text(report(), every_check=False)
+
+
+def test_the_json_document_has_everything_under_camel_case_names() -> None:
+    document = json.loads(as_json(report("passes")))
+    assert document["counts"] == {"passed": 1, "failed": 0, "warned": 0, "undeclared": 0}
+    assert document["declared"] == ["speed"]
+    assert document["results"][0]["name"] == "first/passes"
+
+
+def test_the_junit_document_can_be_read_whatever_was_found() -> None:
+    root = ElementTree.fromstring(as_junit(report()))
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("6", "3", "1")
+    assert [case.get("name") for case in root if case.find("failure") is not None] == [
+        "first/is_broken",
+        "first/raises",
+        "first/hangs",
+    ]
+
+
+def test_expectations_that_hold_say_nothing() -> None:
+    async def raise_key_error() -> None:
+        raise KeyError("x")
+
+    expect_equal([1], [1], "a list")
+    assert expect_found(0, "a number") == 0
+    assert asyncio.run(expect_raises(KeyError, raise_key_error(), "it")).args == ("x",)
+
+
+def test_expectations_that_do_not_hold_tell_both_sides() -> None:
+    async def return_one() -> int:
+        return 1
+
+    async def raise_key_error() -> int:
+        raise KeyError("x")
+
+    with pytest.raises(Violation, match="the number is not there"):
+        expect_found(None, "the number")
+    with pytest.raises(Violation, match="expected ValueError, but it returned 1"):
+        asyncio.run(expect_raises(ValueError, return_one(), "it"))
+    with pytest.raises(Violation, match="expected ValueError, found KeyError"):
+        asyncio.run(expect_raises(ValueError, raise_key_error(), "it"))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nothing", "MODULE:NAME"),
+        ("no_such_module_here:x", "cannot be imported"),
+        ("json:nothing", "has no nothing"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_told_with_the_reason(name: str, reason: str) -> None:
+    with pytest.raises(SubjectNotFound, match=reason):
+        load(name)
+
+
+def test_a_name_leads_to_what_it_names() -> None:
+    assert load("json:JSONDecoder.decode") is json.JSONDecoder.decode
