@@ -18,6 +18,8 @@ AREAS = {
     "explain": ("context/explain", "context/dispose"),
     "sessions": ("session/list", "session/get", "session/export"),
     "session_changes": ("session/configure", "session/truncate", "session/fork", "session/delete"),
+    "pins": ("session/pin", "session/unpin", "session/pins"),
+    "summaries": ("session/summaries",),
     "tools": ("tools/list", "tools/call"),
     "engines": ("engine/list", "engine/doctor"),
 }

@@ -9,6 +9,7 @@ from sidecar.engine.contract import Assembly, Kind, Made, Timeline
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.fit import Fitted, Fitter, tokens_of
 from sidecar.engine.guard.minimum import minimum
+from sidecar.engine.guard.pinned import HEADING, NOTHING, Pin, Pinned, fitting
 from sidecar.engine.guard.slot import Cost, Slot, Writer
 from sidecar.engine.guard.stubs import Stubs
 from sidecar.engine.overflow import Overflow
@@ -68,8 +69,22 @@ class Guard:
         fitted = self._fitter.fit(needed, budget)
         return self.stubs.add(slot.entry for slot in fitted.slots if slot.entry)
 
+    async def room_for(
+        self, pins: Sequence[Pin], timeline: Timeline, budget: int, *, prompted: bool = False
+    ) -> Pinned:
+        """The pins that fit into `budget` beside the minimum."""
+        if not pins:
+            return NOTHING
+        return fitting(pins, await minimum(timeline, prompted=prompted), self._writer, budget)
+
     async def answer(
-        self, assembly: Assembly, timeline: Timeline, budget: int, *, prompted: bool = False
+        self,
+        assembly: Assembly,
+        timeline: Timeline,
+        budget: int,
+        *,
+        prompted: bool = False,
+        pinned: Pinned = NOTHING,
     ) -> Answer:
         """The assembly with what is missing added and what is too much taken away.
 
@@ -80,7 +95,7 @@ class Guard:
         """
         addition, append = assembly.system_prompt_addition, assembly.user_message_append
         extra = self._text_tokens(addition) + self._text_tokens(append)
-        slots = self._slots(assembly, await minimum(timeline, prompted=prompted))
+        slots = self._slots(assembly, await minimum(timeline, prompted=prompted), pinned)
         try:
             fitted = self._fitter.fit(slots, budget - extra)
         except Overflow:
@@ -88,6 +103,9 @@ class Guard:
                 raise
             addition = append = None
             fitted = self._fitter.fit(slots, budget)
+        for entry in (entry for pin in pinned.left_out for entry in pin.entries):
+            slot = self._writer.kept(entry, "recent", needed=False)
+            fitted.left_out.append((slot, "its pin does not fit into the budget"))
         return self._measured(fitted, addition, append)
 
     def as_came(self, entries: Sequence[Entry]) -> Answer:
@@ -95,10 +113,18 @@ class Guard:
         slots = [self._writer.kept(entry, "recent", needed=False) for entry in entries]
         return self._measured(Fitted(slots, []), None, None)
 
-    def _slots(self, assembly: Assembly, needed: Sequence[Entry]) -> list[Slot]:
-        """The assembly's items, with the needed entries that it lacks put in their place."""
+    def _slots(self, assembly: Assembly, needed: Sequence[Entry], pinned: Pinned) -> list[Slot]:
+        """The assembly's items, with the needed and pinned entries that it lacks put in their place."""
+        must = {entry.message_id for entry in needed}
         missing = {entry.message_id: entry for entry in needed}
-        must = set(missing)
+        for message_id, (entry, _, _) in pinned.entries.items():
+            missing.setdefault(message_id, entry)
+
+        def kept(entry: Entry, kind: Kind) -> Slot:
+            _, order, pin_id = pinned.entries.get(entry.message_id, (entry, 0, ""))
+            needs = entry.message_id in must
+            return self._writer.kept(entry, kind, needed=needs, pin=order, pin_id=pin_id)
+
         slots: list[Slot] = []
         seen: set[str] = set()
         for item in assembly.items:
@@ -107,12 +133,17 @@ class Guard:
             elif item.entry.message_id not in seen:
                 seen.add(item.entry.message_id)
                 missing.pop(item.entry.message_id, None)
-                slots.append(self._writer.kept(item.entry, item.kind, needed=item.entry.message_id in must))
+                slots.append(kept(item.entry, item.kind))
         for entry in missing.values():
-            at = next((i for i, s in enumerate(slots) if s.entry and s.entry.place > entry.place), len(slots))
+            at = next((i for i, s in enumerate(slots) if (s.place or 0) > entry.place), len(slots))
             if entry.role == "system":
                 at = min(at, _first_other(slots))
-            slots.insert(at, self._writer.kept(entry, "recent", needed=True))
+            slots.insert(at, kept(entry, "recent"))
+        first = _first_other(slots)
+        slots[first:first] = pinned.texts
+        opening = slots[first] if pinned.entries and first < len(slots) else None
+        if opening and opening.pin and opening.entry and opening.entry.role != "user":
+            slots.insert(first, self._writer.pinned_text(HEADING, opening.pin, opening.pin_id))
         return slots
 
     def _measured(self, fitted: Fitted, addition: str | None, append: str | None) -> Answer:

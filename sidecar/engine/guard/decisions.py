@@ -49,7 +49,10 @@ def record(engine_id: str, fitted: Fitted) -> Record:
             continue
         verdict: Verdict = "stubbed" if slot.stub else "sent"
         why = "its results were too large for the budget" if slot.stub else _why_sent(slot.kind, slot.needed)
-        sent[entry.message_id] = Decision(entry.message_id, entry.turn_id, slot.tokens, verdict, why)
+        by = None
+        if slot.pin and not slot.stub:
+            verdict, why, by = "pinned", "it is pinned", slot.pin_id
+        sent[entry.message_id] = Decision(entry.message_id, entry.turn_id, slot.tokens, verdict, why, by)
         if last is None or entry.place > last.place:
             last = entry
     for slot, reason in fitted.left_out:

@@ -83,17 +83,23 @@ def tokens_of(slots: Sequence[Slot]) -> int:
 
 
 def _oldest(slots: Sequence[Slot], excess: int) -> list[Slot]:
-    """What to leave out next: recalled text, then oldest turns, then summaries, then oldest messages."""
-    recalled = [slot for slot in slots if slot.kind in ("recall", "memory")]
+    """What to leave out next: recalled text, oldest turns, summaries, oldest messages, newest pins."""
+    loose = [slot for slot in slots if not slot.needed and not slot.pin]
+    recalled = [slot for slot in loose if slot.kind in ("recall", "memory")]
     if recalled:
         return recalled
-    free = [slot for slot in slots if not slot.needed and (slot.entry or slot.of)]
+    free = [slot for slot in loose if slot.entry or slot.of]
     newest = max((slot.turn for slot in slots), default=0)
     older = [slot for slot in free if slot.turn < newest]
     if older:
         return _first(older, excess, whole_turns=True)
-    made = [slot for slot in slots if slot.made]
-    return made or _first(free, excess, whole_turns=False)
+    made = [slot for slot in loose if slot.made]
+    return made or _first(free, excess, whole_turns=False) or _newest_pin(slots)
+
+
+def _newest_pin(slots: Sequence[Slot]) -> list[Slot]:
+    newest = max((slot.pin for slot in slots if not slot.needed), default=0)
+    return [slot for slot in slots if slot.pin == newest and not slot.needed] if newest else []
 
 
 def _first(slots: Sequence[Slot], excess: int, *, whole_turns: bool) -> list[Slot]:

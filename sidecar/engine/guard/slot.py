@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from sidecar.engine.contract import Kind, Made
 from sidecar.engine.entry import Entry
@@ -35,9 +35,19 @@ class Slot(Struct, frozen=True, kw_only=True, eq=False):
     needed: bool = False
     """True for the minimum, which is never left out."""
     stub: Literal["", "stub", "noResult"] = ""
+    pin: int = 0
+    """Its order among what is pinned, from 1; 0 where it is not."""
+    pin_id: str = ""
 
     of: Entry | None = None
     """The message whose call a stand-in answers; it goes when that goes."""
+
+    @property
+    def place(self) -> int | None:
+        """Where it belongs on the timeline; `None` for what belongs nowhere in particular."""
+        if self.entry:
+            return self.entry.place
+        return self.made.covers[0] if self.made and self.made.covers else None
 
     @property
     def turn(self) -> int:
@@ -54,7 +64,7 @@ class Writer:
         self._cost = cost
         self._recall_tool = recall_tool
 
-    def kept(self, entry: Entry, kind: Kind, *, needed: bool) -> Slot:
+    def kept(self, entry: Entry, kind: Kind, *, needed: bool, pin: int = 0, pin_id: str = "") -> Slot:
         """A message of the session."""
         return Slot(
             raw=entry.raw,
@@ -64,6 +74,8 @@ class Writer:
             entry=entry,
             needed=needed,
             stub="stub" if entry.whole else "",
+            pin=pin,
+            pin_id=pin_id,
         )
 
     def made(self, made: Made) -> Slot:
@@ -72,6 +84,10 @@ class Writer:
         raw = self._dialect.write_text(made.role, fence.wrap(mark, made.text), made.timestamp_ms)
         reading = self._dialect.read(raw)
         return Slot(raw=raw, reading=reading, tokens=self._cost(reading), kind=made.kind, made=made)
+
+    def pinned_text(self, made: Made, order: int, pin_id: str) -> Slot:
+        """A text that somebody pinned."""
+        return structs.replace(self.made(made), pin=order, pin_id=pin_id)
 
     def no_result(self, missing: Missing, of: Slot) -> Slot:
         """A stand-in for the result of an interrupted call."""
@@ -85,6 +101,8 @@ class Writer:
             tokens=self._cost(reading),
             kind=of.kind,
             needed=of.needed,
+            pin=of.pin,
+            pin_id=of.pin_id,
             stub="noResult",
             of=of.entry,
         )

@@ -24,6 +24,7 @@ from sidecar.server.engines import LEGACY, Seat
 from sidecar.server.failures import EngineFailed, SessionNotFound, overflow
 from sidecar.server.handlers.lane import session_lane
 from sidecar.server.sessions.live import LiveSession
+from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.results import edits
 from sidecar.server.sessions.stubs import keep_stubs, show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
@@ -103,16 +104,19 @@ class AssembleHandlers:
         Raises:
             Overflow: the minimum exceeds the budget.
         """
-        guard, timeline = session.live.guard, session.timeline
+        guard, timeline, budget = session.live.guard, session.timeline, request.budget
         await show_stubs(session)
-        changed = await guard.shrink_minimum(timeline, request.budget, prompted=prompted)
+        changed = await guard.shrink_minimum(timeline, budget, prompted=prompted)
+        pins, _ = await find_pins(session.live, timeline)
+        pinned = await guard.room_for(pins, timeline, budget, prompted=prompted)
+        request = structs.replace(request, budget=max(budget - pinned.tokens, 0))
         assembly = await self._asked(seat, session, request)
-        answer = await guard.answer(assembly, timeline, request.budget, prompted=prompted)
+        answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
         if answer.fitted.excess:
             # What the guard leaves out comes back next time; an engine's own cut stays where it is.
             less = structs.replace(request, budget=max(request.budget - answer.fitted.excess, 0))
             assembly = await self._asked(seat, session, less)
-            answer = await guard.answer(assembly, timeline, request.budget, prompted=prompted)
+            answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
         changed |= guard.stubs.add(slot.entry for slot in answer.fitted.slots if slot.entry)
         if changed:
             await keep_stubs(session)

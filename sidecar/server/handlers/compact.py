@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -25,9 +26,12 @@ from sidecar.server.engines import LEGACY, Seat
 from sidecar.server.failures import SessionNotFound
 from sidecar.server.handlers.lane import session_lane
 from sidecar.server.host_services import detachable, raw_or_absent
+from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.stubs import show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
+
+_log = logging.getLogger(__name__)
 
 
 def register(router: Router, sidecar: Sidecar) -> None:
@@ -73,6 +77,7 @@ class CompactHandlers:
             work = seat.engine.compact(session, request)
             outcome = await sidecar.run_engine(seat, "context/compact", work)
         if outcome.compacted and seat.id != LEGACY:
+            await _check_pins(session, request.budget)
             sidecar.peer.notify(
                 "session/changed", ChangedSessionParams(session_id=params.session_id, reason="compacted")
             )
@@ -154,6 +159,14 @@ class CompactHandlers:
         )
         await show_stubs(session)
         return seat, session
+
+
+async def _check_pins(session: EngineSession, budget: int) -> None:
+    """Say so where something that is pinned will not be in the next answer."""
+    pins, lost = await find_pins(session.live, session.timeline)
+    pinned = await session.live.guard.room_for(pins, session.timeline, budget)
+    for pin_id in [pin.pin_id for pin in pinned.left_out] + [pin.pin_id for pin in lost]:
+        _log.warning("after a compaction, %s does not fit into %d tokens or is not there", pin_id, budget)
 
 
 def _result(outcome: CompactOutcome) -> CompactContextResult:

@@ -99,6 +99,16 @@ class SessionTimeline:
         first = max(floor, last - (limit - len(live)) + 1, 1)
         return [self._shown(entry) for entry in (*await self._stored.up_to(last, first), *live)]
 
+    async def around(self, message_id: str, reach: int) -> list[Entry]:
+        """The entries at most `reach` places in front of a message or behind it, itself included."""
+        centre = await self._find(message_id)
+        if centre is None:
+            return []
+        first, last = centre.place - reach, centre.place + reach
+        stored = await self._stored.up_to(min(last, self._base), max(first, 1))
+        live = [entry for entry in self._live if first <= entry.place <= last]
+        return [self._shown(entry) for entry in (*stored, *live)]
+
     def _shown(self, entry: Entry) -> Entry:
         return self.stubs.shown(entry) if self.stubs else entry
 
