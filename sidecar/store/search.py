@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -31,7 +31,7 @@ def plain_text(_message_format: str, body: bytes) -> Searchable:
 
 
 class SearchQuery(Struct, frozen=True, kw_only=True):
-    """What to look for in one session."""
+    """What to look for in one session, or in all that an agent may read."""
 
     text: str
     """What to look for; may be empty for a `literal` in one turn, of which every message is then found."""
@@ -42,18 +42,20 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
     """Most hits that are returned."""
     first: int = 1
     last: int | None = None
-    """Positions to look at, both included; `None` for up to the newest."""
+    """Positions to look at, both included; `None` for up to the newest. Of one session only."""
     roles: tuple[str, ...] = ()
     tool: str | None = None
     turn_id: str | None = None
     since_ms: int | None = None
     until_ms: int | None = None
     newest_first: bool = False
-    """For `literal` and `regex`: from the newest backwards, instead of in order."""
+    """For `literal` and `regex`: from the newest backwards, instead of in order; sessions in the same
+    direction, by when they were made."""
     cursor: str | None = None
     """Where to go on, from `SearchResult.next_cursor`, with the same query otherwise."""
     agent_id: str | None = None
-    """The agent that asks: it finds nothing in sessions of other agents. `None` for the host itself."""
+    """The agent that asks: it finds nothing in sessions of other agents. `None` for the host itself, which
+    finds everything."""
 
 
 class SearchHit(NamedTuple):
@@ -75,6 +77,25 @@ class SearchResult(NamedTuple):
     next_cursor: str | None = None
 
 
+class SessionsHit(NamedTuple):
+    """One message that was found in one of many sessions."""
+
+    ref: SessionRef
+    """The session that it was stored in; where that one may not be read, a fork of it that may."""
+    position: int
+    score: float
+    """As in `SearchHit`; comparable across the sessions."""
+
+
+class SessionsResult(NamedTuple):
+    """What was found in many sessions, as in `SearchResult`."""
+
+    hits: list[SessionsHit]
+    complete: bool
+    next_cursor: str | None = None
+    """Always `None` for `words`: ask again with a larger limit."""
+
+
 class SearchError(ValueError):
     """Raised when a query cannot be answered: a broken regular expression, a cursor no longer good."""
 
@@ -88,6 +109,19 @@ class SessionSearch(Protocol):
         Raises:
             SearchError: the query cannot be answered; the text says why.
             SessionMissing: the session is another agent's.
+        """
+        ...
+
+    async def search_sessions(
+        self, namespace: str, query: SearchQuery, *, without: Collection[SessionRef] = ()
+    ) -> SessionsResult:
+        """The messages that match in all sessions of a namespace, as far as `query.agent_id` may read them.
+
+        An agent reads its own sessions, and those that belong to nobody. What a fork shares with its parent
+        is found once. Sessions `without` are left out, and with them what others share with them.
+
+        Raises:
+            SearchError: the query cannot be answered, or asks for positions or a cursor of one session.
         """
         ...
 

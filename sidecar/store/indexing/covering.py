@@ -12,7 +12,7 @@ from sidecar.store.search import Extract, Searchable
 
 _BATCH = 50
 """Messages that are gathered in one go."""
-_MOST = 20_000
+MOST_GATHERED = 20_000
 """Messages of a gap that are gathered for a search at most, the newest, in stores that index."""
 _STEP = 4096
 _REMEMBERED = 30_000
@@ -31,6 +31,10 @@ class SearchReads(RowReads, Protocol):
 
     def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
         """What is indexed of the rows that a session owns, where it overlaps these positions, in order."""
+        ...
+
+    def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
+        """The sessions of a namespace that are this agent's or nobody's (`None`: all), by rising uid."""
         ...
 
 
@@ -53,27 +57,40 @@ def parts(reads: SearchReads, record: SessionRecord, first: int, last: int) -> l
     """The messages at these positions, part by part."""
     found: list[Part] = []
     for owner, start, end in spans(reads, record, first, min(last, record.message_count)):
-        whole: list[Part] = []
-        free = owner.shared + 1
-        for shelf in reads.shelves(owner.uid, free, end):
-            if shelf.first > free:
-                whole.append(Part(owner, free, shelf.first - 1, None, free))
-            free = shelf.first + shelf.count
-            whole.append(Part(owner, shelf.first, free - 1, shelf, shelf.first))
-        if free <= end:
-            whole.append(Part(owner, free, end, None, free))
-        cut = (part._replace(first=max(part.first, start), last=min(part.last, end)) for part in whole)
-        found += [part for part in cut if part.first <= part.last]
+        found += parts_of_owner(reads, owner, start, end)
     return found
 
 
-def newest_of_gap(reads: SearchReads, part: Part) -> Part:
+def parts_of_owner(reads: SearchReads, owner: SessionRecord, first: int, last: int) -> list[Part]:
+    """The same of messages that all belong to one session."""
+    whole: list[Part] = []
+    free = owner.shared + 1
+    for shelf in reads.shelves(owner.uid, free, last):
+        if shelf.first > free:
+            whole.append(Part(owner, free, shelf.first - 1, None, free))
+        free = shelf.first + shelf.count
+        whole.append(Part(owner, shelf.first, free - 1, shelf, shelf.first))
+    if free <= last:
+        whole.append(Part(owner, free, last, None, free))
+    cut = (part._replace(first=max(part.first, first), last=min(part.last, last)) for part in whole)
+    return [part for part in cut if part.first <= part.last]
+
+
+def newest_of_gap(reads: SearchReads, part: Part, most: int = MOST_GATHERED) -> Part:
     """As much of a gap as is gathered for a search."""
-    over = part.last - part.start + 1 - _MOST
+    over = part.last - part.start + 1 - most
     if not reads.indexes or over <= 0:
         return part
     start = part.start + -(-over // _STEP) * _STEP
     return part._replace(start=start, first=max(start, part.first))
+
+
+class _Key(NamedTuple):
+    """Of what was gathered: uid and revision of the owner, and the first position."""
+
+    uid: int
+    revision: int
+    start: int
 
 
 class Gaps:
@@ -81,8 +98,11 @@ class Gaps:
 
     def __init__(self, extract: Extract) -> None:
         self._extract = extract
-        self._kept: dict[tuple[int, int, int], Gathered] = {}
-        """By uid and revision of the owner, and first position; the one used last is at the end."""
+        self._kept: dict[_Key, Gathered] = {}
+        """The one used last is at the end."""
+        self._keys: dict[int, set[_Key]] = {}
+        """By uid of the owner."""
+        self._messages = 0
 
     def extracted(self, owner: SessionRecord, row: MessageRow) -> Searchable:
         """What is searched of a message."""
@@ -93,33 +113,45 @@ class Gaps:
         kept = self._kept.get(_key(part))
         return kept if kept is not None and kept.first + kept.count > part.last else None
 
-    def gather(self, reads: SearchReads, part: Part) -> None:
-        """Gather some more of this part's gap."""
+    def gather(self, reads: SearchReads, part: Part) -> bool:
+        """Gather some more of this part's gap; whether there was more."""
         key = _key(part)
-        kept = self._kept.pop(key, None) or Gathered(key[2])
+        kept = self._kept.pop(key, None) or Gathered(key.start)
         self._kept[key] = kept
+        self._keys.setdefault(key.uid, set()).add(key)
         free = kept.first + kept.count
-        for row in reads.rows(part.owner.uid, free, min(part.last, free + _BATCH - 1)):
+        rows = reads.rows(part.owner.uid, free, min(part.last, free + _BATCH - 1))
+        for row in rows:
             kept.add(row, self.extracted(part.owner, row))
-        self._forget(reads, part.owner)
+        self._messages += len(rows)
+        self._forget_before(key)
+        while reads.indexes and self._messages > _REMEMBERED and len(self._kept) > 1:
+            self._drop(next(iter(self._kept)))
+        return bool(rows)
 
     def forget_gone(self, is_there: Callable[[int], bool]) -> None:
         """Drop what was gathered of sessions that are no longer there."""
-        for key in list(self._kept):
-            if not is_there(key[0]):
-                del self._kept[key]
+        for uid in list(self._keys):
+            if not is_there(uid):
+                for key in list(self._keys[uid]):
+                    self._drop(key)
 
-    def _forget(self, reads: SearchReads, owner: SessionRecord) -> None:
-        for key in list(self._kept):
-            if key[0] == owner.uid and key[1] != owner.revision:
-                del self._kept[key]
-        if reads.indexes:
-            while len(self._kept) > 1 and sum(each.count for each in self._kept.values()) > _REMEMBERED:
-                del self._kept[next(iter(self._kept))]
+    def _forget_before(self, newest: _Key) -> None:
+        """Drop what was gathered of earlier revisions of the same session."""
+        for key in list(self._keys[newest.uid]):
+            if key.revision != newest.revision:
+                self._drop(key)
+
+    def _drop(self, key: _Key) -> None:
+        self._messages -= self._kept.pop(key).count
+        keys = self._keys[key.uid]
+        keys.discard(key)
+        if not keys:
+            del self._keys[key.uid]
 
 
-def _key(part: Part) -> tuple[int, int, int]:
-    return part.owner.uid, part.owner.revision, part.start
+def _key(part: Part) -> _Key:
+    return _Key(part.owner.uid, part.owner.revision, part.start)
 
 
 def unchanged(reads: SearchReads, record: SessionRecord) -> SessionRecord:

@@ -12,7 +12,6 @@ from sidecar.store.indexing.pieces import places_of_character
 from sidecar.store.indexing.questions import Question
 from sidecar.store.indexing.shelf import LENGTHS, Places, View
 from sidecar.store.indexing.terms import is_cjk
-from sidecar.store.search import SearchHit
 
 _K1 = 1.2
 _B = 0.75
@@ -49,14 +48,15 @@ class _Scores(NamedTuple):
 class Ranked(NamedTuple):
     """The best messages, and whether there are surely no better ones."""
 
-    hits: list[SearchHit]
+    hits: list[tuple[int, int, float]]
+    """The number of the view, the position, the score."""
     complete: bool
     more: bool
     """Whether worse ones follow."""
 
 
 class Ranking:
-    """One question put to the views of one session, which are in order of position."""
+    """One question put to views, of which later ones are preferred among equals."""
 
     def __init__(self, views: Sequence[View], question: Question, narrowing: Narrowing) -> None:
         self._views = views
@@ -83,7 +83,7 @@ class Ranking:
             complete = complete and exact
         best = nlargest(count, self._final(scores))
         return Ranked(
-            [SearchHit(self._position(message), score) for score, message in best],
+            [(message >> 32, self._position(message), score) for score, message in best],
             complete,
             len(scores.values) > count or bool(common),
         )

@@ -1,28 +1,33 @@
 """A search under way: advanced for a short time, again and again, until it has its answer."""
 
 import time
+from collections.abc import Callable, Generator
+from typing import Generic, TypeVar
 
-from sidecar.store.contract import SessionRef, StoreUnavailable
-from sidecar.store.indexing.covering import Gaps, SearchReads, SessionChanged
-from sidecar.store.indexing.searching import Steps, search_steps
-from sidecar.store.search import SearchQuery, SearchResult
+from sidecar.store.contract import StoreUnavailable
+from sidecar.store.indexing.covering import SearchReads, SessionChanged
+
+_T = TypeVar("_T")
 
 _AT_ONCE_FROM = 3
 """A search that had to begin anew so often is carried out without a pause."""
 _SLICE_S = 0.02
 
 
-class RunningSearch:
-    """One search; what it finds is of one state of the session."""
+class RunningSearch(Generic[_T]):
+    """One search; what it finds of a session is of one state of it."""
 
-    def __init__(self, gaps: Gaps, ref: SessionRef, query: SearchQuery) -> None:
-        self._gaps = gaps
-        self._ref = ref
-        self._query = query
-        self._steps: Steps | None = None
+    def __init__(self, start: Callable[[SearchReads], Generator[None, None, _T]]) -> None:
+        self._start = start
+        self._steps: Generator[None, None, _T] | None = None
         self._begun = 0
 
-    def advance(self, reads: SearchReads) -> SearchResult | None:
+    def restart(self) -> None:
+        """Begin anew, because a step failed."""
+        self._steps = None
+        self._begun = 0
+
+    def advance(self, reads: SearchReads) -> _T | None:
         """The answer, `None` where it takes more time. `reads` must show one state during the call.
 
         Raises:
@@ -42,7 +47,7 @@ class RunningSearch:
             if self._begun < _AT_ONCE_FROM and time.monotonic() >= until:
                 return None
 
-    def _begin(self, reads: SearchReads) -> Steps:
+    def _begin(self, reads: SearchReads) -> Generator[None, None, _T]:
         self._begun += 1
-        self._steps = search_steps(reads, self._gaps, self._ref, self._query)
+        self._steps = self._start(reads)
         return self._steps

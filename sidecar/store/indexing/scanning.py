@@ -1,15 +1,15 @@
 """Searches for a literal or a regular expression over the whole history, in order."""
 
 from collections.abc import Generator
+from typing import NamedTuple
 
 from sidecar.store.indexing.covering import Gaps, Part, SearchReads, parts, unchanged
 from sidecar.store.indexing.facets import facets, narrowing
 from sidecar.store.indexing.matching import matcher
-from sidecar.store.indexing.paging import Page, encode_page
 from sidecar.store.indexing.pieces import candidates
 from sidecar.store.indexing.shelf import View
 from sidecar.store.records import MessageRow, SessionRecord
-from sidecar.store.search import SearchHit, SearchQuery, SearchResult
+from sidecar.store.search import SearchQuery
 
 _BATCH = 100
 """Messages that are read in one go."""
@@ -17,47 +17,60 @@ _MOST_BYTES = 1 << 30
 """Bytes of messages that are read for one search."""
 
 
+class Wanted:
+    """What a query looks for, and what may still be read for it."""
+
+    def __init__(self, query: SearchQuery) -> None:
+        """Raises `SearchError` where the query cannot be answered."""
+        self.matcher = matcher(query)
+        self.narrowing = narrowing(query)
+        self.backwards = query.newest_first
+        self.hits_left = query.limit
+        self.bytes_left = _MOST_BYTES
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether the search ends, because all hits are found or enough was read."""
+        return self.hits_left <= 0 or self.bytes_left < 0
+
+
+class Scanned(NamedTuple):
+    """What was found in the messages of a session."""
+
+    positions: list[int]
+    reached: int | None
+    """The position that was looked at last, `None` where that was all of them."""
+
+
 class Scan:
     """One search: candidates of the index, and every message where the index cannot tell."""
 
     def __init__(
-        self,
-        reads: SearchReads,
-        gaps: Gaps,
-        record: SessionRecord,
-        query: SearchQuery,
-        first: int,
-        last: int,
-        page: Page | None,
+        self, reads: SearchReads, gaps: Gaps, record: SessionRecord, wanted: Wanted, first: int, last: int
     ) -> None:
         self._reads = reads
         self._gaps = gaps
         self._record = record
-        self._backwards = query.newest_first
-        self._limit = query.limit
-        self._newest = last
-        self._narrowing = narrowing(query)
-        self._matcher = matcher(query)
-        self._hits: list[SearchHit] = []
-        self._bytes = 0
+        self._wanted = wanted
+        self._backwards = wanted.backwards
+        self._found: list[int] = []
         self._first, self._last = first, last
         """What is still to be looked at."""
-        if page is not None:
-            self._move_past(page.reached)
 
-    def steps(self) -> Generator[None, None, SearchResult]:
+    def steps(self) -> Generator[None, None, Scanned]:
         """The search itself."""
         while self._first <= self._last:
-            wanted, end = yield from self._next_candidates()
-            while wanted:
-                batch, wanted = wanted[:_BATCH], wanted[_BATCH:]
-                stopped = self._look_at(batch)
+            candidates, end = yield from self._next_candidates()
+            for start in range(0, len(candidates), _BATCH):
+                stopped = self._look_at(candidates[start : start + _BATCH])
                 if stopped is not None:
-                    return self._result(stopped)
+                    self._move_past(stopped)
+                    return Scanned(self._found, stopped if self._first <= self._last else None)
                 yield from self._pause()
             self._move_past(end)
-            yield from self._pause()
-        return SearchResult(self._hits, True)
+            if self._first <= self._last:
+                yield from self._pause()
+        return Scanned(self._found, None)
 
     def _next_candidates(self) -> Generator[None, None, tuple[list[int], int]]:
         """Positions to look at in the next part, in the order asked for, and where that part ends."""
@@ -71,8 +84,8 @@ class Scan:
                 return self._every_position(part)
             self._gaps.gather(self._reads, part)
             yield from self._pause()
-        ordinals = candidates(view, self._matcher.pieces)
-        admitted = view.admitted(self._narrowing)
+        ordinals = candidates(view, self._wanted.matcher.pieces)
+        admitted = view.admitted(self._wanted.narrowing)
         if ordinals is None:
             if admitted is None:
                 return self._every_position(part)
@@ -98,11 +111,13 @@ class Scan:
 
     def _look_at(self, positions: list[int]) -> int | None:
         """Where the search ends, which is at the last hit of a page or where enough was read."""
+        wanted = self._wanted
         for owner, row in self._rows(positions):
-            self._bytes += len(row.body)
+            wanted.bytes_left -= len(row.body)
             if self._matches(owner, row):
-                self._hits.append(SearchHit(row.position, 1.0))
-            if len(self._hits) == self._limit or self._bytes > _MOST_BYTES:
+                self._found.append(row.position)
+                wanted.hits_left -= 1
+            if wanted.satisfied:
                 return row.position
         return None
 
@@ -125,20 +140,13 @@ class Scan:
         )
 
     def _matches(self, owner: SessionRecord, row: MessageRow) -> bool:
-        if not self._narrowing.admits(row.timestamp_ms):
+        narrowed = self._wanted.narrowing
+        if not narrowed.admits(row.timestamp_ms):
             return False
         searchable = self._gaps.extracted(owner, row)
-        if self._narrowing.groups and not self._narrowing.agrees(facets(row, searchable)):
+        if narrowed.groups and not narrowed.agrees(facets(row, searchable)):
             return False
-        return self._matcher.matches(searchable.text)
-
-    def _result(self, reached: int) -> SearchResult:
-        """A page with its cursor, unless it ends with the very last message."""
-        self._move_past(reached)
-        if self._first > self._last:
-            return SearchResult(self._hits, True)
-        cursor = encode_page(Page(self._record.revision, self._newest, reached))
-        return SearchResult(self._hits, len(self._hits) == self._limit, cursor)
+        return self._wanted.matcher.matches(searchable.text)
 
     def _move_past(self, position: int) -> None:
         if self._backwards:

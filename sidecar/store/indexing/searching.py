@@ -8,13 +8,13 @@ from sidecar.store.indexing.facets import narrowing
 from sidecar.store.indexing.paging import Page, decode_page, encode_page
 from sidecar.store.indexing.questions import question
 from sidecar.store.indexing.ranking import Ranking
-from sidecar.store.indexing.scanning import Scan
+from sidecar.store.indexing.scanning import Scan, Wanted
 from sidecar.store.indexing.shelf import View
 from sidecar.store.records import SessionRecord
-from sidecar.store.search import SearchError, SearchQuery, SearchResult
+from sidecar.store.search import SearchError, SearchHit, SearchQuery, SearchResult
 
-_MOST_RANKED = 1_000
-"""Hits of one search for words, over all pages."""
+MOST_RANKED = 1_000
+"""Hits of one search for words at most, over all pages."""
 
 _NOTHING = SearchResult([], True)
 Steps = Generator[None, None, SearchResult]
@@ -44,7 +44,7 @@ def search_steps(reads: SearchReads, gaps: Gaps, ref: SessionRef, query: SearchQ
         return _NOTHING
     if query.kind == "words":
         return (yield from _ranked(reads, gaps, record, query, first, last, page))
-    return (yield from Scan(reads, gaps, record, query, first, last, page).steps())
+    return (yield from _in_order(reads, gaps, record, query, first, last, page))
 
 
 def _ranked(
@@ -61,13 +61,37 @@ def _ranked(
         return _NOTHING
     views, complete = yield from _views(reads, gaps, record, first, last)
     before = 0 if page is None else page.reached
-    until = min(before + query.limit, _MOST_RANKED)
+    until = min(before + query.limit, MOST_RANKED)
     ranked = Ranking(views, asked, narrowing(query)).best(until)
     cursor = None
-    if ranked.more and len(ranked.hits) == until < _MOST_RANKED:
+    if ranked.more and len(ranked.hits) == until < MOST_RANKED:
         cursor = encode_page(Page(record.revision, last, until))
     cut = ranked.more and cursor is None
-    return SearchResult(ranked.hits[before:], complete and ranked.complete and not cut, cursor)
+    hits = [SearchHit(position, score) for _, position, score in ranked.hits[before:]]
+    return SearchResult(hits, complete and ranked.complete and not cut, cursor)
+
+
+def _in_order(
+    reads: SearchReads,
+    gaps: Gaps,
+    record: SessionRecord,
+    query: SearchQuery,
+    first: int,
+    last: int,
+    page: Page | None,
+) -> Steps:
+    wanted = Wanted(query)
+    newest = last
+    if page is not None and query.newest_first:
+        last = page.reached - 1
+    elif page is not None:
+        first = page.reached + 1
+    found = yield from Scan(reads, gaps, record, wanted, first, last).steps()
+    hits = [SearchHit(position, 1.0) for position in found.positions]
+    if found.reached is None:
+        return SearchResult(hits, True)
+    cursor = encode_page(Page(record.revision, newest, found.reached))
+    return SearchResult(hits, wanted.hits_left <= 0, cursor)
 
 
 def _views(

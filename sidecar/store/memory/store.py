@@ -3,19 +3,21 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Generator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sidecar.store.applying import apply
 from sidecar.store.contract import Delete, SessionRef, StoreUnavailable, Write
 from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.reads_on_loop import ReadsOnLoop
-from sidecar.store.search import Extract, SearchQuery, SearchResult, plain_text
+from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
 from sidecar.store.submitting import Submitting, mark_withdrawn, refuse
 
 if TYPE_CHECKING:
-    from sidecar.store.indexing.covering import Gaps
+    from sidecar.store.indexing.covering import Gaps, SearchReads
+
+_T = TypeVar("_T")
 
 
 class MemoryStore(Submitting, ReadsOnLoop):
@@ -60,12 +62,24 @@ class MemoryStore(Submitting, ReadsOnLoop):
 
     async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
         """See `SessionSearch`."""
+        from sidecar.store.indexing.searching import search_steps
+
+        return await self._run(lambda reads, gaps: search_steps(reads, gaps, ref, query))
+
+    async def search_sessions(
+        self, namespace: str, query: SearchQuery, *, without: Collection[SessionRef] = ()
+    ) -> SessionsResult:
+        """See `SessionSearch`."""
+        from sidecar.store.indexing.across import sessions_steps
+
+        return await self._run(lambda reads, gaps: sessions_steps(reads, gaps, namespace, query, without))
+
+    async def _run(self, start: "Callable[[SearchReads, Gaps], Generator[None, None, _T]]") -> _T:
         from sidecar.store.indexing.covering import Gaps
         from sidecar.store.indexing.running import RunningSearch
 
-        if self._gaps is None:
-            self._gaps = Gaps(self._extract)
-        search = RunningSearch(self._gaps, ref, query)
+        gaps = self._gaps = self._gaps or Gaps(self._extract)
+        search = RunningSearch[_T](lambda reads: start(reads, gaps))
         while True:
             with self._view() as reads:
                 found = search.advance(reads)

@@ -86,6 +86,15 @@ class MemoryTables:
         del uid, first, last
         return []
 
+    def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
+        """See `SearchReads`."""
+        return [
+            record
+            for record in self._sessions.values()
+            if record.ref.namespace == namespace
+            and (agent_id is None or record.agent_id is None or record.agent_id == agent_id)
+        ]
+
     def turn_at(self, uid: int, position: int) -> int:
         """See `RowReads`."""
         return self._rows[uid].at(position).turn

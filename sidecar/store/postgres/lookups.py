@@ -20,6 +20,10 @@ _SESSIONS = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (%s::text IS NULL OR namespace = %s) "
     "AND (%s::bigint IS NULL OR (updated_ms, uid) < (%s, %s)) ORDER BY updated_ms DESC, uid DESC LIMIT %s"
 )
+_READABLE = (
+    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE left(namespace, 200) = left(%s, 200) AND namespace = %s "
+    "AND (%s::text IS NULL OR agent_id IS NULL OR agent_id = %s) ORDER BY uid"
+)
 _SUMMARIES = (
     "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
     "FROM summaries WHERE session = %s ORDER BY first_position, depth, last_position, node_id"
@@ -53,6 +57,11 @@ class PostgresLookups(PostgresReads):
         """See `SearchReads`."""
         del uid, first, last
         return []
+
+    def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
+        """See `SearchReads`."""
+        found = self.query(_READABLE, (namespace, namespace, agent_id, agent_id))
+        return [session_record(row) for row in found]
 
     def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
         """See `Lookups`."""

@@ -1,17 +1,19 @@
 """Searches in PostgreSQL, which take turns on a thread of their own."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, TypeVar
 
 import psycopg
 
-from sidecar.store.contract import SessionRef
-from sidecar.store.indexing.covering import Gaps
+from sidecar.store.indexing.covering import Gaps, SearchReads
 from sidecar.store.indexing.running import RunningSearch
 from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.readers import Readers
-from sidecar.store.search import Extract, SearchQuery, SearchResult
+from sidecar.store.search import Extract
 
-Ask = Callable[[Readers, Callable[[PostgresLookups], SearchResult | None]], Awaitable[SearchResult | None]]
+_T = TypeVar("_T")
+
+Ask = Callable[[Readers, Callable[[PostgresLookups], Any]], Awaitable[Any]]
 
 
 class Searches:
@@ -21,16 +23,15 @@ class Searches:
         self._readers = Readers(conninfo, wait_s, threads=1)
         self._gaps = Gaps(extract)
 
-    async def search(self, ref: SessionRef, query: SearchQuery, ask: Ask) -> SearchResult:
-        """See `SessionSearch`."""
-        search = RunningSearch(self._gaps, ref, query)
+    async def run(self, start: Callable[[SearchReads, Gaps], Generator[None, None, _T]], ask: Ask) -> _T:
+        """The result of a search."""
+        search = RunningSearch[_T](lambda reads: start(reads, self._gaps))
 
-        def advance(reads: PostgresLookups) -> SearchResult | None:
-            nonlocal search
+        def advance(reads: PostgresLookups) -> _T | None:
             try:
                 return search.advance(reads)
             except psycopg.Error:
-                search = RunningSearch(self._gaps, ref, query)
+                search.restart()
                 raise
 
         while True:

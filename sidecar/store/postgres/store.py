@@ -2,7 +2,7 @@
 
 import asyncio
 from asyncio import CancelledError
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,7 @@ from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.readers import Readers
 from sidecar.store.postgres.writer import Writer
 from sidecar.store.reads_on_loop import Lookups, SessionReads
-from sidecar.store.search import Extract, SearchQuery, SearchResult, plain_text
+from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
 from sidecar.store.submitting import Submitting, refuse
 
 if TYPE_CHECKING:
@@ -104,13 +104,29 @@ class PostgresStore(Submitting, SessionReads):
 
     async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
         """See `SessionSearch`."""
+        from sidecar.store.indexing.searching import search_steps
+
+        return await self._searching().run(lambda reads, gaps: search_steps(reads, gaps, ref, query), _asked)
+
+    async def search_sessions(
+        self, namespace: str, query: SearchQuery, *, without: Collection[SessionRef] = ()
+    ) -> SessionsResult:
+        """See `SessionSearch`."""
+        from sidecar.store.indexing.across import sessions_steps
+
+        return await self._searching().run(
+            lambda reads, gaps: sessions_steps(reads, gaps, namespace, query, without), _asked
+        )
+
+    def _searching(self) -> "Searches":
+        """Made when it is asked for first."""
         if self._readers is None:
             raise StoreUnavailable("the store is not open")
         if self._searches is None:
             from sidecar.store.postgres.search import Searches
 
             self._searches = Searches(checked_conninfo(self._url), self._wait_s, self._extract)
-        return await self._searches.search(ref, query, _asked)
+        return self._searches
 
     def _call(self, callback: Callable[..., object], *values: object) -> None:
         """Call on the loop; nothing is left to tell once the loop is closed."""

@@ -5,8 +5,9 @@ from collections import OrderedDict
 from sidecar.store.indexing.blocks import VOCABULARY_BLOCKS
 from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
 from sidecar.store.indexing.shelf import Shelf
+from sidecar.store.records import SessionRecord
 from sidecar.store.sqlite.connection import Connection
-from sidecar.store.sqlite.reads import SQLiteReads
+from sidecar.store.sqlite.reads import SESSION_COLUMNS, SQLiteReads, session_record
 
 SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms"
 
@@ -15,6 +16,10 @@ _SEGMENTS = (
     "WHERE session = ? AND first BETWEEN ? - 65535 AND ? AND first + size > ? AND live ORDER BY first"
 )
 _BLOCK = "SELECT content FROM search_blocks WHERE block = ?"
+_READABLE = (
+    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE namespace = ?1 "
+    "AND (?2 IS NULL OR agent_id IS NULL OR agent_id = ?2) ORDER BY uid"
+)
 _STAMPS = "SELECT timestamp_ms FROM messages WHERE session = ? AND position BETWEEN ? AND ? ORDER BY position"
 _KEPT_BYTES = 32 << 20
 
@@ -54,6 +59,10 @@ class SQLiteSearchReads(IndexReads):
         return [
             SegmentShelf(segment, self._block, self._stamps) for segment in self.segments(uid, first, last)
         ]
+
+    def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
+        """See `SearchReads`."""
+        return [session_record(row) for row in self.query(_READABLE, (namespace, agent_id))]
 
     def _block(self, segment: int, number: int) -> bytes | None:
         if number < VOCABULARY_BLOCKS:

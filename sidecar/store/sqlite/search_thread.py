@@ -1,18 +1,22 @@
 """The thread that searches, with a connection of its own."""
 
 import asyncio
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
-from sidecar.store.contract import SessionRef, StoreUnavailable
-from sidecar.store.indexing.covering import Gaps
+from sidecar.store.contract import StoreUnavailable
+from sidecar.store.indexing.covering import Gaps, SearchReads
 from sidecar.store.indexing.running import RunningSearch
-from sidecar.store.search import Extract, SearchQuery, SearchResult
+from sidecar.store.search import Extract
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import unavailable
 from sidecar.store.sqlite.index_reads import SQLiteSearchReads
+
+_T = TypeVar("_T")
 
 _BUSY_MS = 2_000
 _CACHE_KIB = 16 * 1024
@@ -29,10 +33,10 @@ class SearchThread:
         self._closed = False
         self._thread = ThreadPoolExecutor(1, "store-search")
 
-    async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
-        """See `SessionSearch`."""
+    async def run(self, start: Callable[[SearchReads, Gaps], Generator[None, None, _T]]) -> _T:
+        """The result of a search."""
         loop = asyncio.get_running_loop()
-        search = RunningSearch(self._gaps, ref, query)
+        search = RunningSearch[_T](lambda reads: start(reads, self._gaps))
         while not self._closed:
             found = await loop.run_in_executor(self._thread, self._advance, search)
             if found is not None:
@@ -46,7 +50,7 @@ class SearchThread:
         await loop.run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown(wait=False)
 
-    def _advance(self, search: RunningSearch) -> SearchResult | None:
+    def _advance(self, search: RunningSearch[_T]) -> _T | None:
         try:
             reads = self._reads
             if reads is None:

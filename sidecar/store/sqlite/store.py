@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +12,7 @@ import apsw
 
 from sidecar.store.contract import SessionRef, StoreUnavailable, Write
 from sidecar.store.reads_on_loop import ReadsOnLoop
-from sidecar.store.search import Extract, SearchQuery, SearchResult, plain_text
+from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import damaged, unavailable
 from sidecar.store.sqlite.lookups import SQLiteLookups
@@ -105,17 +105,33 @@ class SQLiteStore(Submitting, ReadsOnLoop):
 
     async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
         """See `SessionSearch`."""
-        self._view()
-        if self._search is None:
-            from sidecar.store.sqlite.search_thread import SearchThread
+        from sidecar.store.indexing.searching import search_steps
 
-            self._search = SearchThread(self._path, self._vfs, self._extract)
-        return await self._search.search(ref, query)
+        return await self._searching().run(lambda reads, gaps: search_steps(reads, gaps, ref, query))
+
+    async def search_sessions(
+        self, namespace: str, query: SearchQuery, *, without: Collection[SessionRef] = ()
+    ) -> SessionsResult:
+        """See `SessionSearch`."""
+        from sidecar.store.indexing.across import sessions_steps
+
+        return await self._searching().run(
+            lambda reads, gaps: sessions_steps(reads, gaps, namespace, query, without)
+        )
 
     @property
     def indexing(self) -> bool:
         """Whether messages wait to be indexed, or are being indexed now."""
         return self._writer is not None and self._writer.indexing
+
+    def _searching(self) -> "SearchThread":
+        """Made when it is asked for first."""
+        self._view()
+        if self._search is None:
+            from sidecar.store.sqlite.search_thread import SearchThread
+
+            self._search = SearchThread(self._path, self._vfs, self._extract)
+        return self._search
 
     def _view(self) -> "_View":
         if self._current is None:
