@@ -31,6 +31,9 @@ ENTRIES = {
     "engines": Entry("sidecar.cli.engines", "List the engines that can be selected."),
     "sessions": Entry("sidecar.cli.sessions", "List, show, export, import or delete stored sessions."),
     "config": Entry("sidecar.cli.config", "Show or validate the configuration."),
+    "conformance": Entry(
+        "sidecar.cli.conformance.command", "Check an implementation of your own against the rules."
+    ),
     "schema": Entry("sidecar.cli.schema", "Write or check the files made from the protocol's types."),
 }
 """Every command, in the order of the help; each module calls its own `command`."""

@@ -1,1 +1,49 @@
-"""The suite for session stores."""
+"""The suite for session stores, with what it takes to run it on one of your own.
+
+A place stands for the data of one check. This is all that a suite needs to know of a store::
+
+    class MyPlace:
+        capabilities = ("durable", "search")
+
+        def store(self, extract): return MyStore(self.folder, extract)
+        def remove(self): shutil.rmtree(self.folder)
+
+`context-sidecar conformance store my_package.places:MyPlace` then runs the checks.
+"""
+
+from importlib import import_module
+
+from sidecar.conformance.store.subject import MakePlace, StorePlace, Subject, declared_by, providing
+from sidecar.conformance.store.suite import CAPABILITIES, SUITE
+
+__all__ = [
+    "CAPABILITIES",
+    "SUITE",
+    "MakePlace",
+    "StorePlace",
+    "Subject",
+    "declared_by",
+    "providing",
+]
+
+_AREAS = (
+    "appending",
+    "turns",
+    "inserting",
+    "erasing",
+    "forking",
+    "beside",
+    "reading",
+    "submitting",
+    "lasting",
+    "sharing",
+    "searching_words",
+    "searching_literally",
+    "narrowing",
+    "episodes",
+    "injected_ids",
+)
+"""Modules that add their checks to the suite, in the order in which they are run."""
+
+for _area in _AREAS:
+    import_module(f"{__name__}.{_area}")

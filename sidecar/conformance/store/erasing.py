@@ -1,0 +1,211 @@
+"""`Truncate` and `Delete`, with what they leave."""
+
+from sidecar.conformance.expecting import expect, expect_equal, expect_found, expect_raises
+from sidecar.conformance.store.samples import REF, summary, user
+from sidecar.conformance.store.subject import Subject
+from sidecar.conformance.store.suite import SUITE
+from sidecar.store.contract import (
+    AddSummary,
+    Configure,
+    Delete,
+    Facts,
+    MessageMissing,
+    RecordAdvancement,
+    SaveState,
+    SessionMissing,
+    SessionSettings,
+    Truncate,
+)
+
+AREA = SUITE.area("erase")
+
+
+@AREA.check()
+async def truncation_removes_what_is_behind_a_message(store: Subject) -> None:
+    """Truncation removes what is behind a message."""
+    ids = [item.message_id for item in (await store.append(REF, "a", "b", "c")).items]
+    expect_equal(await store.write(Truncate(REF, ids[0])), 2, "write(Truncate(REF, ids[0]))")
+    expect_equal(await store.texts(REF), ["a"], "texts(REF)")
+    expect_equal(await store.store.message(REF, ids[1]), None, "message(REF, ids[1])")
+
+
+@AREA.check()
+async def truncation_without_a_message_removes_all(store: Subject) -> None:
+    """Truncation without a message removes all."""
+    await store.append(REF, "a", "b")
+    expect_equal(await store.write(Truncate(REF, None)), 2, "write(Truncate(REF, None))")
+    head = await store.store.session(REF)
+    head = expect_found(head, "head")
+    expect_equal((head.message_count, head.turn_count), (0, 0), "head.message_count, head.turn_count")
+
+
+@AREA.check()
+async def truncation_behind_the_last_message_changes_nothing(store: Subject) -> None:
+    """Truncation behind the last message changes nothing."""
+    added = await store.append(REF, "a")
+    expect_equal(
+        await store.write(Truncate(REF, added.items[0].message_id)),
+        0,
+        "write(Truncate(REF, added.items[0].message_id))",
+    )
+    expect_equal(await store.store.session(REF), added.head, "session(REF)")
+
+
+@AREA.check()
+async def ids_of_removed_messages_never_come_again(store: Subject) -> None:
+    """Ids of removed messages never come again."""
+    await store.append(REF, "a", "b", "c")
+    old = await store.ids(REF)
+    await store.write(Truncate(REF, old[0]))
+    await store.append(REF, "d", "e", "f")
+    new = await store.ids(REF)
+    expect_equal(set(old) & set(new), {old[0]}, "set(old) & set(new)")
+    expect_equal(
+        [m.body for m in [await store.store.message(REF, each) for each in new] if m],
+        [b"a", b"d", b"e", b"f"],
+        "every body of [message(REF, each) for each in new] if m",
+    )
+
+
+@AREA.check()
+async def a_host_id_may_be_used_again_after_its_message_was_removed(store: Subject) -> None:
+    """A host id may be used again after its message was removed."""
+    await store.append(REF, "a", user("b", message_id="m"))
+    await store.write(Truncate(REF, (await store.ids(REF))[0]))
+    expect(
+        (await store.append(REF, user("c", message_id="m"))).items[0].stored,
+        "this is not so: append(REF, user('c', message_id='m')).items[0].stored",
+    )
+
+
+@AREA.check()
+async def truncation_raises_the_revision_and_removes_summaries_that_reach_behind(store: Subject) -> None:
+    """Truncation raises the revision and removes summaries that reach behind."""
+    added = await store.append(REF, *"abcd")
+    for node in (summary("low", 1, 2), summary("high", 2, 3)):
+        await store.write(AddSummary(REF, node, revision=added.head.revision))
+    await store.write(Truncate(REF, added.items[1].message_id))
+    expect_equal(
+        [node.node_id for node in await store.store.summaries(REF)],
+        ["low"],
+        "every node_id of summaries(REF)",
+    )
+    expect_equal(
+        await store.write(AddSummary(REF, summary("late", 1, 2), revision=added.head.revision)),
+        False,
+        "write(AddSummary(REF, summary('late', 1, 2), revision=added.head.revision))",
+    )
+
+
+@AREA.check()
+async def truncation_at_an_unknown_message_is_refused(store: Subject) -> None:
+    """Truncation at an unknown message is refused."""
+    await store.append(REF, "a")
+    await expect_raises(
+        MessageMissing, store.write(Truncate(REF, "nowhere")), "write(Truncate(REF, 'nowhere'))"
+    )
+    await expect_raises(
+        SessionMissing,
+        store.write(Truncate(REF._replace(session_id="nobody"), None)),
+        "write(Truncate(REF._replace(session_id='nobody'), None))",
+    )
+
+
+@AREA.check()
+async def another_agent_can_neither_truncate_nor_delete(store: Subject) -> None:
+    """Another agent can neither truncate nor delete."""
+    await store.append(REF, "a", agent_id="ann")
+    await expect_raises(
+        SessionMissing,
+        store.write(Truncate(REF, None, agent_id="bob")),
+        "write(Truncate(REF, None, agent_id='bob'))",
+    )
+    await expect_raises(
+        SessionMissing, store.write(Delete(REF, agent_id="bob")), "write(Delete(REF, agent_id='bob'))"
+    )
+    expect_equal(await store.texts(REF), ["a"], "texts(REF)")
+
+
+@AREA.check()
+async def a_refused_write_binds_no_agent(store: Subject) -> None:
+    """A refused write binds no agent."""
+    await store.append(REF, "a")
+    await expect_raises(
+        MessageMissing,
+        store.write(Truncate(REF, "nowhere", agent_id="bob")),
+        "write(Truncate(REF, 'nowhere', agent_id='bob'))",
+    )
+    expect_equal(
+        (await store.append(REF, "b", agent_id="ann")).head.agent_id,
+        "ann",
+        "append(REF, 'b', agent_id='ann').head.agent_id",
+    )
+
+
+@AREA.check()
+async def deletion_erases_everything_under_the_name(store: Subject) -> None:
+    """Deletion erases everything under the name."""
+    added = await store.append(
+        REF, user("a", facts=Facts(1, 2, 3, 4)), session_key="key", advancement_key="turn-1"
+    )
+    await store.write(AddSummary(REF, summary("n", 1, 1), revision=added.head.revision))
+    await store.write(SaveState(REF, "pins", b"1"))
+    await store.write(Configure("host", "session", "main", engine="full"))
+    await store.write(RecordAdvancement(REF, "turn-2"))
+    expect_equal(await store.write(Delete(REF)), True, "write(Delete(REF))")
+    reads = store.store
+    expect_equal(await reads.session(REF), None, "reads.session(REF)")
+    expect_equal(await reads.session_by_key("host", "key"), None, "reads.session_by_key('host', 'key')")
+    expect_equal(await reads.messages(REF, 1, 9), [], "reads.messages(REF, 1, 9)")
+    expect_equal(await reads.summaries(REF), [], "reads.summaries(REF)")
+    expect_equal(await reads.state(REF, "pins"), None, "reads.state(REF, 'pins')")
+    expect_equal(
+        await reads.settings("host", "session", "main"),
+        SessionSettings(None, None),
+        "reads.settings('host', 'session', 'main')",
+    )
+    expect(
+        not await reads.advancement_known(REF, "turn-1"),
+        "this is not so: not reads.advancement_known(REF, 'turn-1')",
+    )
+    expect(
+        not await reads.advancement_known(REF, "turn-2"),
+        "this is not so: not reads.advancement_known(REF, 'turn-2')",
+    )
+
+
+@AREA.check()
+async def deletion_of_what_is_not_there_says_so(store: Subject) -> None:
+    """Deletion of what is not there says so."""
+    await store.write(SaveState(REF, "pins", b"1"))
+    expect_equal(await store.write(Delete(REF)), False, "write(Delete(REF))")
+    expect_equal(await store.store.state(REF, "pins"), None, "state(REF, 'pins')")
+
+
+@AREA.check()
+async def settings_of_an_agent_outlive_a_session_of_the_same_name(store: Subject) -> None:
+    """Settings of an agent outlive a session of the same name."""
+    await store.write(Configure("host", "agent", "main", engine="full"))
+    await store.append(REF, "a")
+    await store.write(Delete(REF))
+    expect_equal(
+        (await store.store.settings("host", "agent", "main")).engine,
+        "full",
+        "settings('host', 'agent', 'main').engine",
+    )
+
+
+@AREA.check()
+async def a_session_made_anew_is_another(store: Subject) -> None:
+    """A session made anew is another."""
+    before = (await store.append(REF, "a")).head
+    message_id = (await store.ids(REF))[0]
+    await store.write(Delete(REF))
+    after = (await store.append(REF, "b")).head
+    expect(after.uid != before.uid, "this is not so: after.uid != before.uid")
+    expect(await store.ids(REF) != [message_id], "this is not so: ids(REF) != [message_id]")
+    expect_equal(
+        await store.write(AddSummary(REF, summary("n", 1, 1), revision=before.revision)),
+        False,
+        "write(AddSummary(REF, summary('n', 1, 1), revision=before.revision))",
+    )

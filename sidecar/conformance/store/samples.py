@@ -1,0 +1,47 @@
+"""Messages and names that checks store."""
+
+from typing import Any
+
+from sidecar.store.contract import Facts, NewMessage, SessionRef, SummaryNode
+from sidecar.store.search import Searchable
+
+REF = SessionRef("host", "main")
+CHILD = SessionRef("host", "child")
+OTHER = SessionRef("host", "other")
+GRANDCHILD = SessionRef("host", "grandchild")
+
+FACTS = Facts(12, -(1 << 63), (1 << 63) - 1, 0)
+
+TOOL_MARK = "\u2063"
+"""In the bodies of checks, names of tools stand behind this mark."""
+
+
+def user(text: str, **members: Any) -> NewMessage:
+    """A user message, which opens a turn."""
+    return NewMessage(body=text.encode(), role="user", opens_turn=True, **members)
+
+
+def reply(text: str, role: str = "assistant", **members: Any) -> NewMessage:
+    """A message that opens no turn."""
+    return NewMessage(body=text.encode(), role=role, opens_turn=False, **members)
+
+
+def summary(node_id: str, first: int, last: int, depth: int = 0, text: str = "t") -> SummaryNode:
+    """A summary of these positions."""
+    return SummaryNode(
+        node_id=node_id,
+        first_position=first,
+        last_position=last,
+        text=text,
+        tokens=5,
+        quality="model",
+        created_ms=7,
+        depth=depth,
+        sources=("a", "b") if depth else (),
+    )
+
+
+def extract(_message_format: str, body: bytes) -> Searchable:
+    """The text of a body, and its tools."""
+    text, *tools = body.decode("utf-8", "replace").split(TOOL_MARK)
+    return Searchable(text, tuple(tools))
