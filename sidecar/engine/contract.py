@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 Kind = Literal["system", "summary", "activityLog", "recent", "memory", "recall"]
 """What a part of the answer is for, as `composition` names it."""
 
+SpawnEndReason = Literal["deleted", "completed", "swept", "released", "rolledBack"]
+"""Why a spawned session is none any more."""
+
 
 class EngineInfo(Struct, frozen=True, kw_only=True):
     """What an engine says about itself."""
@@ -93,6 +96,22 @@ class History(Protocol):
         ...
 
 
+class SpawnedSession(Struct, frozen=True, kw_only=True):
+    """A session that another one has spawned, or is about to."""
+
+    preparation_id: str
+    parent_session_key: str
+    parent_session_id: str | None
+    child_session_key: str
+    child_session_id: str | None
+    """`None` until the child has sent its first request."""
+    context_mode: Literal["isolated", "fork"]
+    prepared_ms: int
+    expires_ms: int | None
+    """When the preparation is swept, in milliseconds since 1970; `None` where it is not, or the child has
+    stored something by then."""
+
+
 class Session(Protocol):
     """One session, as handed to an engine for the length of a call."""
 
@@ -134,6 +153,10 @@ class Session(Protocol):
 
     async def add_summary(self, node: SummaryNode, replaces: Sequence[str] = ()) -> bool:
         """Keep a summary in place of others; false where the history changed since the call began."""
+        ...
+
+    async def spawn(self) -> SpawnedSession | None:
+        """How the session was spawned by another one, `None` where it was not or has ended as a child."""
         ...
 
     def count(self, text: str) -> int:
@@ -297,6 +320,16 @@ class ContextEngine:
         """Optional: predict whether the next answer fits."""
         raise NotImplementedError
 
+    async def prepare_spawn(self, parent: Session | None, spawn: SpawnedSession) -> None:
+        """Optional: a session is about to be spawned; its beginning is stored already.
+
+        The spawn is kept durably and handed out by `Session.spawn` of the child until it ends. What is raised
+        here takes the preparation back. `parent` is `None` where it has no history.
+        """
+
+    async def spawn_ended(self, spawn: SpawnedSession, reason: SpawnEndReason) -> None:
+        """Optional: a spawned session has ended, or its preparation was taken back."""
+
     def display(self, raw: bytes, role: Role, dialect: Dialect) -> bytes | None:  # noqa: ARG002
         """Optional: a message as users should see it, `None` where that is the message itself; cheap."""
         return None
@@ -315,5 +348,5 @@ class StoringEngine(ContextEngine):
         return await self.host.store_message(session, message)
 
 
-OPTIONAL_MEMBERS = ("after_turn", "maintain", "preflight", "dispose")
+OPTIONAL_MEMBERS = ("after_turn", "maintain", "preflight", "prepare_spawn", "spawn_ended", "dispose")
 """Members that an engine may leave to the server; `implements` names those it has, in wire spelling."""

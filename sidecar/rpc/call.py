@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sidecar.rpc.envelope import JsonId
 from sidecar.rpc.errors import RpcError
-from sidecar.rpc.lanes import Lane, Place
+from sidecar.rpc.lanes import Crossing, Lane, Place
 
 if TYPE_CHECKING:
     from sidecar.rpc.dispatch import Dispatcher
@@ -28,7 +28,7 @@ class Call:
     """True while the call is in the table of those that are not answered."""
     released = False
     exclusive = False
-    lane: Lane | None = None
+    lane: Lane | Crossing | None = None
     place: Place = Place.NONE
     task: "asyncio.Task[None] | None" = None
     unbegun: "Coroutine[object, object, object] | None" = None

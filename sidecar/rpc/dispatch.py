@@ -127,6 +127,10 @@ class Dispatcher:
             self._lanes.leave(call)
             self.peer.turn_soon()
 
+    def lane_in_use(self, key: str) -> bool:
+        """Whether a request is in that lane, waiting or started."""
+        return self._lanes.in_use(key)
+
     def refuse(self, id: JsonId | None, error: RpcError) -> None:
         """Answer with an error."""
         try:
@@ -224,7 +228,8 @@ class Dispatcher:
             self._run(call)
         else:
             call.exclusive = route.order is Order.EXCLUSIVE
-            if self._lanes.submit(key, call):
+            lanes = self._lanes
+            if lanes.submit(key, call) if type(key) is str else lanes.submit_to_all(key, call):
                 self._register(call)
 
     def _run(self, call: Call) -> Place:

@@ -1,7 +1,7 @@
 """Queues, one a key, that let calls of one key take effect in the order received."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Generic, Protocol, TypeVar
 
@@ -21,7 +21,7 @@ class Place(IntEnum):
 class LaneMember(Protocol):
     """What a lane notes down in a call."""
 
-    lane: "Lane | None"
+    lane: "Lane | Crossing | None"
     place: Place
     exclusive: bool
 
@@ -41,6 +41,33 @@ class Lane:
     def admits(self, member: LaneMember) -> bool:
         """Whether the member, being first, may start now."""
         return not self.held and not (member.exclusive and self.outstanding)
+
+
+class _Ticket:
+    """Holds one of several lanes for a call that needs all of them."""
+
+    __slots__ = ("crossing", "exclusive", "lane", "place")
+
+    def __init__(self, crossing: "Crossing") -> None:
+        self.crossing = crossing
+        self.exclusive = True
+        self.lane: Lane | Crossing | None = None
+        self.place = Place.NONE
+
+
+class Crossing:
+    """The lanes of one call that belongs to several: it starts when it is first in each of them.
+
+    Its tickets queue up in all lanes at once, so that of two such calls the earlier is the earlier in every
+    lane that both need, and none waits for the other in turn.
+    """
+
+    __slots__ = ("member", "missing", "tickets")
+
+    def __init__(self, member: LaneMember, lanes: int) -> None:
+        self.member = member
+        self.missing = lanes
+        self.tickets = [_Ticket(self) for _ in range(lanes)]
 
 
 M = TypeVar("M", bound=LaneMember)
@@ -71,12 +98,85 @@ class Lanes(Generic[M]):
             self._occupy(lane or Lane(key), member, place)
         return False
 
+    def submit_to_all(self, keys: Sequence[str], member: M) -> bool:
+        """Start the call if all these lanes are free; otherwise it waits for them, and true is returned.
+
+        The call is alone in every one of them.
+        """
+        crossing = Crossing(member, len(keys))
+        member.lane, member.place = crossing, Place.WAITING
+        for key, ticket in zip(keys, crossing.tickets, strict=True):
+            lane = self._lanes.get(key)
+            if lane is None:
+                lane = self._lanes[key] = Lane(key)
+            if lane.waiting or not lane.admits(ticket):
+                ticket.lane, ticket.place = lane, Place.WAITING
+                lane.waiting.append(ticket)
+            else:
+                self._hold(lane, ticket)
+        if crossing.missing:
+            return True
+        self._cross(crossing)
+        return False
+
+    def in_use(self, key: str) -> bool:
+        """Whether any call is in the lane of that key."""
+        return key in self._lanes
+
     def leave(self, member: M) -> None:
         """Take a call out of its lane; those that it kept waiting start at the next `pump`."""
         lane, place = member.lane, member.place
         if lane is None:
             return
         member.lane, member.place = None, Place.NONE
+        if isinstance(lane, Crossing):
+            for ticket in lane.tickets:
+                self._leave(ticket)
+        else:
+            self._free(lane, member, place)
+
+    def pump(self) -> None:
+        """Start every waiting call whose turn has come."""
+        while self._ready:
+            lane = self._ready.popleft()
+            lane.ready = False
+            while lane.waiting and lane.admits(lane.waiting[0]):
+                first = lane.waiting.popleft()
+                if isinstance(first, _Ticket):
+                    self._hold(lane, first)
+                    if not first.crossing.missing:
+                        self._cross(first.crossing)
+                    continue
+                member: M = first  # pyright: ignore[reportAssignmentType]
+                member.lane, member.place = None, Place.NONE
+                place = self._start(member)
+                if place:
+                    self._occupy(lane, member, place)
+            self._drop_if_idle(lane)
+
+    def _cross(self, crossing: Crossing) -> None:
+        """Start the call whose lanes are all held."""
+        member: M = crossing.member  # pyright: ignore[reportAssignmentType]
+        member.lane, member.place = None, Place.NONE
+        place = self._start(member)
+        if place:
+            member.lane, member.place = crossing, place
+        else:
+            for ticket in crossing.tickets:
+                self._leave(ticket)
+
+    def _hold(self, lane: Lane, ticket: _Ticket) -> None:
+        ticket.lane, ticket.place = lane, Place.HOLDING
+        lane.held = True
+        ticket.crossing.missing -= 1
+
+    def _leave(self, ticket: _Ticket) -> None:
+        lane, place = ticket.lane, ticket.place
+        ticket.lane, ticket.place = None, Place.NONE
+        if isinstance(lane, Lane):
+            self._free(lane, ticket, place)
+
+    def _free(self, lane: Lane, member: LaneMember, place: Place) -> None:
         if place is Place.HOLDING:
             lane.held = False
         elif place is Place.OUTSTANDING:
@@ -90,19 +190,6 @@ class Lanes(Generic[M]):
         else:
             self._drop_if_idle(lane)
 
-    def pump(self) -> None:
-        """Start every waiting call whose turn has come."""
-        while self._ready:
-            lane = self._ready.popleft()
-            lane.ready = False
-            while lane.waiting and lane.admits(lane.waiting[0]):
-                member: M = lane.waiting.popleft()  # pyright: ignore[reportAssignmentType]
-                member.lane, member.place = None, Place.NONE
-                place = self._start(member)
-                if place:
-                    self._occupy(lane, member, place)
-            self._drop_if_idle(lane)
-
     def _occupy(self, lane: Lane, member: M, place: Place) -> None:
         member.lane, member.place = lane, place
         if place is Place.HOLDING:
@@ -112,5 +199,6 @@ class Lanes(Generic[M]):
         self._lanes[lane.key] = lane
 
     def _drop_if_idle(self, lane: Lane) -> None:
-        if not (lane.waiting or lane.held or lane.outstanding):
-            self._lanes.pop(lane.key, None)
+        idle = not (lane.waiting or lane.held or lane.outstanding)
+        if idle and self._lanes.get(lane.key) is lane:
+            del self._lanes[lane.key]

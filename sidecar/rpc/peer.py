@@ -128,6 +128,10 @@ class Peer:
         """Requests that are started, or wait in a lane, and are not answered."""
         return len(self._dispatcher.calls)
 
+    def lane_in_use(self, key: str) -> bool:
+        """Whether a request that is not answered is in the lane of that key."""
+        return self._dispatcher.lane_in_use(key)
+
     @property
     def unsent(self) -> int:
         """Bytes of messages that wait to be sent."""

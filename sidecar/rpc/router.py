@@ -1,6 +1,6 @@
 """Which handler serves which method, with the type of its params."""
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -36,6 +36,9 @@ PENDING: Final = Pending()
 Outcome = msgspec.Struct | Raw | dict[str, object] | Pending | None
 Handler = Callable[[P, "Call"], Outcome | Coroutine[object, object, object]]
 """Serves a request: returns the result, `PENDING`, or a coroutine that ends in the result."""
+LaneOf = Callable[[P], "str | Sequence[str] | None"]
+"""The key of the queue that a call belongs to, the keys where there are several, `None` where it waits for
+nothing."""
 NotificationHandler = Callable[[P], None]
 """Serves a notification, at once."""
 
@@ -63,7 +66,7 @@ class Route(Generic[P]):
         handler: Handler[P] | None = None,
         notified: NotificationHandler[P] | None = None,
         order: Order = Order.FREE,
-        lane: Callable[[P], str | None] | None = None,
+        lane: LaneOf[P] | None = None,
         cancellable: bool = True,
         urgent: bool = False,
     ) -> None:
@@ -112,14 +115,14 @@ class Router:
         handler: Handler[P],
         *,
         order: Order = Order.FREE,
-        lane: Callable[[P], str | None] | None = None,
+        lane: LaneOf[P] | None = None,
         cancellable: bool = True,
         urgent: bool = False,
     ) -> None:
         """Serve a request method.
 
-        `lane` gives the key of the queue that a call belongs to (`None`: no queue); it is needed for any
-        order but `FREE`. An `urgent` method is never parked for want of room.
+        `lane` is needed for any order but `FREE`; a call with several lanes is alone in all of them. An
+        `urgent` method is never parked for want of room.
 
         Raises:
             ValueError: the method is served already, or has an order without a lane.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any, cast
@@ -37,6 +38,9 @@ from sidecar.store.contract import SessionStore, StoreError
 from sidecar.store.search import Searchable
 
 CONFIG_PATH = "/initializationOptions/contextEngine/config"
+
+SWEEP_AFTER_S = 1.0
+"""Seconds after the handshake until is looked for what has expired meanwhile; the start has other work."""
 
 _log = logging.getLogger(__name__)
 
@@ -83,6 +87,7 @@ class SidecarApplication:
         self._sidecar = sidecar
         register_areas(self._router, sidecar)
         self._apply_limits(settings)
+        asyncio.get_running_loop().call_later(SWEEP_AFTER_S, _sweep, sidecar)
         answer = _answer(version, sidecar, seat, self._router.methods)
         if _object(params.capabilities).get("textDocument") is None:
             return answer
@@ -186,6 +191,11 @@ def _extract(message_format: str, body: bytes) -> Searchable:
     from sidecar.messages.searchable import searchable
 
     return Searchable(*searchable(message_format, body))
+
+
+def _sweep(sidecar: Sidecar) -> None:
+    if not sidecar.closed:
+        sidecar.spawns.begin(0.0)
 
 
 def _fault(call: Call, error: Exception) -> RpcError | None:

@@ -20,6 +20,7 @@ AREAS = {
     "session_changes": ("session/configure", "session/truncate", "session/fork", "session/delete"),
     "pins": ("session/pin", "session/unpin", "session/pins"),
     "summaries": ("session/summaries",),
+    "subagents": ("subagent/prepareSpawn", "subagent/rollbackSpawn", "subagent/ended"),
     "tools": ("tools/list", "tools/call"),
     "engines": ("engine/list", "engine/doctor"),
 }

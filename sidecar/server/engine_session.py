@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
+from sidecar.engine.contract import SpawnedSession
 from sidecar.store.contract import AddSummary, SummaryNode
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from sidecar.server.sessions.gathering import Slot
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sessions.timeline import SessionTimeline
+    from sidecar.store.spawn import Spawn
 
 Report = Callable[[str, int | None], None]
 
@@ -20,6 +22,20 @@ Report = Callable[[str, int | None], None]
 def silent(message: str, percentage: int | None) -> None:
     """Progress that nobody asked for."""
     del message, percentage
+
+
+def spawned_session(spawn: Spawn) -> SpawnedSession:
+    """A spawn as engines see it."""
+    return SpawnedSession(
+        preparation_id=spawn.preparation_id,
+        parent_session_key=spawn.parent_key,
+        parent_session_id=spawn.parent_id,
+        child_session_key=spawn.child_key,
+        child_session_id=spawn.child_id,
+        context_mode=spawn.mode,
+        prepared_ms=spawn.prepared_ms,
+        expires_ms=spawn.expires_ms,
+    )
 
 
 class StoredHistory:
@@ -105,6 +121,11 @@ class EngineSession:
         return await self.live.store.write(
             AddSummary(self.live.ref, node, revision=self._revision, replaces=replaces)
         )
+
+    async def spawn(self) -> SpawnedSession | None:
+        """How the session was spawned by another one."""
+        found = await self.live.store.spawn_of(self.live.ref)
+        return spawned_session(found) if found else None
 
     def count(self, text: str) -> int:
         """Tokens of a text as the answer's budget counts them."""

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-WIRE_NAMES = {"after_turn": "afterTurn"}
+WIRE_NAMES = {
+    "after_turn": "afterTurn",
+    "prepare_spawn": "prepareSpawn",
+    "spawn_ended": "subagentEnded",
+}
 LEGACY = "legacy"
 FALLBACK_ENGINE = "default"
 

@@ -18,7 +18,9 @@ from sidecar.rpc.errors import RpcError
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.engines import EngineSlot, EngineUnavailable, Seat
 from sidecar.server.failures import EngineFailed
+from sidecar.server.handlers.lane import SessionLanes
 from sidecar.store.contract import SessionRef, SessionSettings, SessionStore, StoreError
+from sidecar.store.spawn import BeginSpawn
 
 if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from sidecar.server.intake import Intake
     from sidecar.server.sessions.reconcile import Reconciler
     from sidecar.server.sessions.registry import SessionRegistry
+    from sidecar.server.sessions.spawns import Spawns
     from sidecar.summarize.contract import Summariser
     from sidecar.summarize.endpoint import EndpointModel
     from sidecar.summarize.host_model import Complete
@@ -59,6 +62,8 @@ class Sidecar:
         self.profile = profile
         self.peer = peer
         self.slot = EngineSlot(settings, profile.capabilities, self._services)
+        self.closed = False
+        self.lanes = SessionLanes(peer.lane_in_use)
         self._warm = False
         self._choices: OrderedDict[tuple[str, str | None], Seat] = OrderedDict()
 
@@ -101,6 +106,13 @@ class Sidecar:
         from sidecar.server.sessions.registry import SessionRegistry
 
         return SessionRegistry(self)
+
+    @cached_property
+    def spawns(self) -> Spawns:
+        """The spawned sessions."""
+        from sidecar.server.sessions.spawns import Spawns
+
+        return Spawns(self)
 
     @cached_property
     def intake(self) -> Intake:
@@ -182,12 +194,16 @@ class Sidecar:
         """The engine of a session, if that is known without asking the store."""
         return self._choices.get((session_id, agent_id))
 
-    async def seat(self, session_id: str, agent_id: str | None) -> Seat:
+    async def seat(self, session_id: str, agent_id: str | None, session_key: str | None = None) -> Seat:
         """The engine that serves a session, as it is configured now, by this process or another one.
+
+        A session that was prepared for a subagent under `session_key` begins with this.
 
         Raises:
             EngineUnavailable: the engine that was configured for it cannot serve.
         """
+        if session_key is not None and (session_id, agent_id) not in self._choices:
+            await self._begin_spawned(session_id, session_key)
         own = await self.configured("session", session_id)
         if agent_id is None and (head := await self.store.session(self.ref(session_id))):
             owner = head.agent_id
@@ -199,6 +215,12 @@ class Sidecar:
         if len(self._choices) > CHOICES:
             self._choices.popitem(last=False)
         return seat
+
+    async def _begin_spawned(self, session_id: str, session_key: str) -> None:
+        """Let the session be the child that waits under its key, if one does."""
+        waiting = await self.store.spawns_of_key(self.profile.namespace, session_key)
+        if any(spawn.child_id is None for spawn in waiting):
+            await self.store.write(BeginSpawn(self.ref(session_id), session_key))
 
     async def configured(self, scope: Any, scope_id: str) -> SessionSettings:
         """What `session/configure` has set."""
@@ -249,6 +271,9 @@ class Sidecar:
 
     async def close(self) -> None:
         """Release engines, then the store."""
+        self.closed = True
+        if "spawns" in vars(self):
+            self.spawns.close()
         await self.dispose_engines()
         if (model := self.__dict__.get("endpoint")) is not None:
             await model.close()

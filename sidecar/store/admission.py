@@ -23,6 +23,11 @@ def admitted(tables: Tables, ref: SessionRef, agent_id: str | None) -> SessionRe
     return record
 
 
+def was_rewritten(record: SessionRecord) -> bool:
+    """Whether stored messages of the session have ever changed in another way than by appending."""
+    return record.revision != record.uid << _REVISIONS
+
+
 def bind_agent(tables: Tables, record: SessionRecord, agent_id: str | None) -> None:
     """Let the session belong to the agent if it is nobody's yet."""
     if agent_id is not None and record.agent_id is None:

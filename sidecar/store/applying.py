@@ -15,6 +15,7 @@ from sidecar.store.keeping import (
     save_state,
 )
 from sidecar.store.primitives import Tables
+from sidecar.store.spawning import begin_spawn, end_spawn, prepare_spawn, roll_back_spawn, sweep_spawns
 
 _RULES: dict[str, Callable[[Tables, Any], Any]] = {
     "append": append,
@@ -35,6 +36,11 @@ _RULES: dict[str, Callable[[Tables, Any], Any]] = {
     "clear_injected_ids": lambda tables, write: tables.buffers.clear_injected_ids(
         write.place, write.session_id
     ),
+    "prepare_spawn": prepare_spawn,
+    "begin_spawn": begin_spawn,
+    "roll_back_spawn": roll_back_spawn,
+    "end_spawn": end_spawn,
+    "sweep_spawns": sweep_spawns,
 }
 
 

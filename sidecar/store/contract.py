@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from sidecar.store.spawn import Spawn
 
 
 class StoreError(Exception):
@@ -489,4 +492,16 @@ class SessionStore(Protocol):
 
     async def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
         """Whether the key was recorded."""
+        ...
+
+    async def spawns_of_key(self, namespace: str, child_key: str) -> list[Spawn]:
+        """The spawned sessions under that key which have not ended, oldest first."""
+        ...
+
+    async def spawn_of(self, ref: SessionRef) -> Spawn | None:
+        """How the session was spawned, `None` where it was not or has ended."""
+        ...
+
+    async def next_spawn_expiry(self) -> int | None:
+        """When the next spawn expires, in milliseconds since 1970; `None` where none does."""
         ...

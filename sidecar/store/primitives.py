@@ -6,6 +6,7 @@ from typing import Protocol
 from sidecar.store.buffer import BufferRows
 from sidecar.store.contract import Facts, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.records import KeyedRow, MessageRow, SessionRecord
+from sidecar.store.spawn import SpawnRows
 
 
 class RowReads(Protocol):
@@ -57,6 +58,11 @@ class Tables(RowReads, Protocol):
     @property
     def buffers(self) -> BufferRows:
         """The buffers that are kept beside the sessions."""
+        ...
+
+    @property
+    def spawns(self) -> SpawnRows:
+        """The spawned sessions that have not ended."""
         ...
 
     def take_row_ids(self, count: int) -> int:

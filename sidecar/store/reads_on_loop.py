@@ -22,6 +22,7 @@ from sidecar.store.reading import (
     read_messages_of_role,
     read_turn_start,
 )
+from sidecar.store.spawn import Spawn, SpawnRows
 
 _T = TypeVar("_T")
 
@@ -34,6 +35,8 @@ class Lookups(RowReads, Protocol):
 
     @property
     def buffers(self) -> BufferRows: ...
+    @property
+    def spawns(self) -> SpawnRows: ...
 
     def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None: ...
     def sessions(
@@ -123,6 +126,18 @@ class SessionReads:
     async def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
         """See `SessionStore`."""
         return await self.read(lambda reads: reads.advancement_known(ref, advancement_key))
+
+    async def spawns_of_key(self, namespace: str, child_key: str) -> list[Spawn]:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.spawns.of_key(namespace, child_key))
+
+    async def spawn_of(self, ref: SessionRef) -> Spawn | None:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.spawns.of_session(ref))
+
+    async def next_spawn_expiry(self) -> int | None:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.spawns.next_expiry())
 
 
 class ReadsOnLoop(SessionReads):

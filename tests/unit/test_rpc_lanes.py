@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.rpc.lanes import Lane, Lanes, Place
+from sidecar.rpc.lanes import Crossing, Lane, Lanes, Place
 
 
 class Member:
@@ -11,7 +11,7 @@ class Member:
         self.name = name
         self.exclusive = exclusive
         self.outcome = outcome
-        self.lane: Lane | None = None
+        self.lane: Lane | Crossing | None = None
         self.place = Place.NONE
 
 
@@ -94,3 +94,72 @@ def test_a_withdrawn_call_lets_those_behind_it_start() -> None:
     log.lanes.leave(exclusive)
     log.lanes.pump()
     assert log.started == [1, 3]
+
+
+KEYS = ("a", "b", "c")
+several = st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True)
+
+
+class Crossings:
+    """Starts members of one or several lanes; knows who is before whom in each lane."""
+
+    def __init__(self) -> None:
+        self.keys: dict[int, list[str]] = {}
+        self.started: list[int] = []
+        self.running: list[Member] = []
+        self.lanes: Lanes[Member] = Lanes(self.start)
+
+    def start(self, member: Member) -> Place:
+        for other in self.running:
+            if set(self.keys[other.name]) & set(self.keys[member.name]):
+                assert other.place is not Place.HOLDING and not member.exclusive, "started beside a holder"
+        self.started.append(member.name)
+        if member.outcome:
+            self.running.append(member)
+        return member.outcome
+
+    def submit(self, keys: list[str], member: Member) -> None:
+        self.keys[member.name] = keys
+        if len(keys) == 1:
+            self.lanes.submit(keys[0], member)
+        else:
+            self.lanes.submit_to_all(keys, member)
+
+    def end(self, member: Member) -> None:
+        self.running.remove(member)
+        self.lanes.leave(member)
+        self.lanes.pump()
+
+
+@given(st.lists(st.tuples(several, members), max_size=30), st.data())
+def test_calls_of_several_lanes_keep_the_order_of_each_and_never_block_each_other(
+    kinds: list[tuple[list[str], tuple[bool, Place]]], data: st.DataObject
+) -> None:
+    log = Crossings()
+    for name, (keys, (exclusive, outcome)) in enumerate(kinds):
+        alone = exclusive or len(keys) > 1
+        held = Place.HOLDING if alone and outcome else outcome
+        log.submit(keys, Member(name, alone, held))
+        while log.running and data.draw(st.booleans()):
+            log.end(data.draw(st.sampled_from(log.running)))
+    while log.running:
+        log.end(log.running[0])
+    for key in KEYS:
+        of_lane = [name for name, (keys, _) in enumerate(kinds) if key in keys]
+        assert [name for name in log.started if key in log.keys[name]] == of_lane
+    assert not any(log.lanes.in_use(key) for key in KEYS)
+
+
+def test_a_call_that_gives_up_waiting_frees_the_lanes_it_had() -> None:
+    log = Crossings()
+    first, crossing, later = (Member(name, True, Place.HOLDING) for name in range(3))
+    log.submit(["a"], first)
+    log.submit(["a", "b"], crossing)
+    log.submit(["b"], later)
+    assert log.started == [0]
+    log.lanes.leave(crossing)
+    log.lanes.pump()
+    assert log.started == [0, 2]
+    log.end(first)
+    log.end(later)
+    assert not any(log.lanes.in_use(key) for key in KEYS)

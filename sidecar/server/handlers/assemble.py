@@ -22,7 +22,6 @@ from sidecar.rpc.router import Order, Router
 from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY, Seat
 from sidecar.server.failures import EngineFailed, SessionNotFound, overflow
-from sidecar.server.handlers.lane import session_lane
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.results import edits
@@ -44,7 +43,7 @@ def register(router: Router, sidecar: Sidecar) -> None:
         AssembleContextParams,
         handlers.assemble,
         order=Order.EXCLUSIVE,
-        lane=session_lane,
+        lane=sidecar.lanes.of,
     )
 
 
@@ -58,7 +57,7 @@ class AssembleHandlers:
         """One answer; the history stays as it is."""
         del call
         sidecar = self._sidecar
-        seat = await sidecar.seat(params.session_id, params.agent_id)
+        seat = await sidecar.seat(params.session_id, params.agent_id, params.session_key)
         live = await sidecar.sessions.open(params.session_id, params.agent_id)
         if live.head is None and params.messages is None:
             raise SessionNotFound(params.session_id)

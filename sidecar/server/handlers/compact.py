@@ -24,7 +24,6 @@ from sidecar.rpc.router import Order, Router
 from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY, Seat
 from sidecar.server.failures import SessionNotFound
-from sidecar.server.handlers.lane import session_lane
 from sidecar.server.host_services import detachable, raw_or_absent
 from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.stubs import show_stubs
@@ -38,17 +37,25 @@ def register(router: Router, sidecar: Sidecar) -> None:
     """Serve the methods around compaction."""
     handlers = CompactHandlers(sidecar)
     router.request(
-        "context/compact", CompactContextParams, handlers.compact, order=Order.EXCLUSIVE, lane=session_lane
+        "context/compact",
+        CompactContextParams,
+        handlers.compact,
+        order=Order.EXCLUSIVE,
+        lane=sidecar.lanes.of,
     )
     router.request(
-        "context/maintain", MaintainContextParams, handlers.maintain, order=Order.EXCLUSIVE, lane=session_lane
+        "context/maintain",
+        MaintainContextParams,
+        handlers.maintain,
+        order=Order.EXCLUSIVE,
+        lane=sidecar.lanes.of,
     )
     router.request(
         "context/preflight",
         PreflightContextParams,
         handlers.preflight,
         order=Order.EXCLUSIVE,
-        lane=session_lane,
+        lane=sidecar.lanes.of,
     )
 
 
@@ -105,7 +112,7 @@ class CompactHandlers:
         """Whether the next answer is going to fit."""
         del call
         sidecar = self._sidecar
-        seat = await sidecar.seat(params.session_id, params.agent_id)
+        seat = await sidecar.seat(params.session_id, params.agent_id, params.session_key)
         live = await sidecar.sessions.open(params.session_id, params.agent_id)
         pending = params.pending_tokens or 0
         if seat.id == LEGACY:
@@ -147,7 +154,7 @@ class CompactHandlers:
         self, params: CompactContextParams | MaintainContextParams
     ) -> tuple[Seat, EngineSession]:
         sidecar = self._sidecar
-        seat = await sidecar.seat(params.session_id, params.agent_id)
+        seat = await sidecar.seat(params.session_id, params.agent_id, params.session_key)
         live = await sidecar.sessions.open(params.session_id, params.agent_id)
         count = live.head.message_count if live.head else 0
         session = EngineSession(

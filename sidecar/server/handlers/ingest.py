@@ -24,7 +24,6 @@ from sidecar.rpc.router import PENDING, Order, Pending, Router
 from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY, Seat
 from sidecar.server.failures import EngineFailed, to_rpc_error
-from sidecar.server.handlers.lane import session_lane
 from sidecar.server.intake import synthetic, timestamp
 from sidecar.server.sessions.gathering import ingest_together
 from sidecar.server.sessions.timeline import SessionTimeline
@@ -45,14 +44,14 @@ def register(router: Router, sidecar: Sidecar) -> None:
         IngestContextParams,
         handlers.ingest,
         order=Order.PIPELINED,
-        lane=session_lane,
+        lane=sidecar.lanes.of,
     )
     router.request(
         "context/ingestBatch",
         IngestBatchContextParams,
         handlers.ingest_batch,
         order=Order.PIPELINED,
-        lane=session_lane,
+        lane=sidecar.lanes.of,
     )
 
 
@@ -118,7 +117,7 @@ class IngestHandlers:
         )
         self._sidecar.warm_up()
         new = self._sidecar.intake.read(message.raw, path="/message")
-        seat = await self._sidecar.seat(params.session_id, params.agent_id)
+        seat = await self._sidecar.seat(params.session_id, params.agent_id, params.session_key)
         session = await self._session(seat, params)
         display = None if isinstance(new, Mark) else self._display(seat, message.raw, new.role)
         work = seat.engine.ingest(session, message)
@@ -179,7 +178,7 @@ class IngestHandlers:
     async def _batch_by_engine(
         self, params: IngestBatchContextParams, call: Call
     ) -> IngestBatchContextResult:
-        seat = await self._sidecar.seat(params.session_id, params.agent_id)
+        seat = await self._sidecar.seat(params.session_id, params.agent_id, params.session_key)
         write, known = self._batch(params)
         if stores_directly(seat):
             await self._sidecar.store.write(write)

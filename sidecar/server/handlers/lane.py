@@ -1,8 +1,13 @@
-"""The queue that a request belongs to: that of its session."""
+"""The queues that a request belongs to: that of its session, or those of all sessions that it is about."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import Protocol
+
+REMEMBERED = 10_000
+"""Session keys, and preparations, whose session is remembered."""
 
 
 class OfSession(Protocol):
@@ -14,6 +19,60 @@ class OfSession(Protocol):
         ...
 
 
+class OfKeyedSession(OfSession, Protocol):
+    """Params that name a session, perhaps with its alias."""
+
+    @property
+    def session_key(self) -> str | None:
+        """The host's alias of the session."""
+        ...
+
+
 def session_lane(params: OfSession) -> str:
     """Requests of one session take effect in the order received."""
     return params.session_id
+
+
+class SessionLanes:
+    """Knows which sessions the requests on the way are about, also where they name them by key alone.
+
+    `in_use` tells whether any request on the way is in the lane of that name.
+    """
+
+    def __init__(self, in_use: Callable[[str], bool]) -> None:
+        self._in_use = in_use
+        self._sessions: OrderedDict[str, str] = OrderedDict()
+        self._preparations: OrderedDict[str, Sequence[str]] = OrderedDict()
+
+    def of(self, params: OfKeyedSession) -> str | Sequence[str]:
+        """The lane of a session; also that of its key while something is being done about the key."""
+        key, session_id = params.session_key, params.session_id
+        if key is None:
+            return session_id
+        known = self._sessions
+        if known.get(key) != session_id:
+            known[key] = session_id
+            if len(known) > REMEMBERED:
+                known.popitem(last=False)
+        return (session_id, _KEY + key) if self._in_use(_KEY + key) else session_id
+
+    def of_key(self, session_key: str, session_id: str | None = None) -> list[str]:
+        """The lanes of a session that is named by its key."""
+        session_id = session_id or self._sessions.get(session_key)
+        return [_KEY + session_key, *([session_id] if session_id else [])]
+
+    def note_preparation(self, preparation_id: str, lanes: Sequence[str]) -> None:
+        """Take note of the lanes that a preparation is about."""
+        self._preparations[preparation_id] = lanes
+        if len(self._preparations) > REMEMBERED:
+            self._preparations.popitem(last=False)
+
+    def of_preparation(self, preparation_id: str) -> list[str]:
+        """The lanes that a preparation is about, one of its own where it is unknown."""
+        lanes = self._preparations.get(preparation_id, (f"{_KEY}{preparation_id}",))
+        now = [self._sessions.get(lane.removeprefix(_KEY)) for lane in lanes]
+        return list(dict.fromkeys((*lanes, *(lane for lane in now if lane))))
+
+
+_KEY = "\0key "
+"""Begins the lane of a key; ids of sessions have no NUL."""

@@ -42,7 +42,13 @@ def register(router: Router, sidecar: Sidecar) -> None:
     router.request(
         "session/truncate", TruncateSessionParams, handlers.truncate, order=Order.EXCLUSIVE, lane=session_lane
     )
-    router.request("session/fork", ForkSessionParams, handlers.fork, order=Order.EXCLUSIVE, lane=session_lane)
+    router.request(
+        "session/fork",
+        ForkSessionParams,
+        handlers.fork,
+        order=Order.EXCLUSIVE,
+        lane=lambda p: list(dict.fromkeys((p.session_id, p.new_session_id))),
+    )
     router.request(
         "session/delete", DeleteSessionParams, handlers.delete, order=Order.EXCLUSIVE, lane=session_lane
     )

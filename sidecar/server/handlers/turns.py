@@ -23,7 +23,6 @@ from sidecar.rpc.router import Order, Router
 from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY, Seat
 from sidecar.server.handlers.ingest import stores_directly
-from sidecar.server.handlers.lane import session_lane
 from sidecar.server.sessions.claims import claim
 from sidecar.server.sessions.gathering import Store, ingest_together
 from sidecar.server.sessions.live import LiveSession
@@ -45,21 +44,21 @@ def register(router: Router, sidecar: Sidecar) -> None:
         BootstrapContextParams,
         handlers.bootstrap,
         order=Order.EXCLUSIVE,
-        lane=session_lane,
+        lane=sidecar.lanes.of,
     )
     router.request(
         "context/afterTurn",
         AfterTurnContextParams,
         handlers.after_turn,
         order=Order.EXCLUSIVE,
-        lane=session_lane,
+        lane=sidecar.lanes.of,
     )
     router.request(
         "context/commitTurn",
         CommitTurnContextParams,
         handlers.commit_turn,
         order=Order.EXCLUSIVE,
-        lane=session_lane,
+        lane=sidecar.lanes.of,
     )
 
 
@@ -225,7 +224,7 @@ class TurnHandlers:
         return [item.message for item in transcript.items]
 
     async def _open(self, params: Params) -> tuple[Seat, LiveSession]:
-        seat = await self._sidecar.seat(params.session_id, params.agent_id)
+        seat = await self._sidecar.seat(params.session_id, params.agent_id, params.session_key)
         return seat, await self._sidecar.sessions.open(params.session_id, params.agent_id)
 
     def _session(self, seat: Seat, live: LiveSession, params: Params) -> EngineSession:

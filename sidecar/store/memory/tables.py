@@ -10,6 +10,7 @@ from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.identity import written_out
 from sidecar.store.memory.buffer import MemoryBuffers
 from sidecar.store.memory.rows import OwnRows
+from sidecar.store.memory.spawns import MemorySpawns
 from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import OPENS, KeyedRow, MessageRow, SessionRecord
@@ -30,6 +31,7 @@ class MemoryTables:
     def __init__(self) -> None:
         self.now_ms = 0
         self.buffers = MemoryBuffers(lambda: self.now_ms)
+        self.spawns = MemorySpawns(lambda namespace, key: self._session_keys.get((namespace, key)))
         self._next_uid = 1
         self._next_row = 1
         self._sessions: dict[int, SessionRecord] = {}

@@ -12,7 +12,8 @@ from zlib import crc32
 from sidecar.store.contract import SessionRef, Write
 
 _PLACES = 1024
-_ALONE = {"fork", "truncate", "delete"}
+_SPAWNING = {"prepare_spawn", "begin_spawn", "roll_back_spawn", "end_spawn", "sweep_spawns"}
+_ALONE = {"fork", "truncate", "delete", *_SPAWNING}
 
 
 def runs_alone(batch: Sequence[Write]) -> bool:

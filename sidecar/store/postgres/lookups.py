@@ -9,6 +9,7 @@ from sidecar.store.postgres.buffer import PostgresBuffers
 from sidecar.store.postgres.connection import Connection, Row
 from sidecar.store.postgres.escaping import short
 from sidecar.store.postgres.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, PostgresReads, session_record
+from sidecar.store.postgres.spawns import PostgresSpawns
 from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import MessageRow, SessionRecord
@@ -44,6 +45,7 @@ class PostgresLookups(PostgresReads):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.buffers = PostgresBuffers(self)
+        self.spawns = PostgresSpawns(self)
 
     def begin(self) -> None:
         """Begin a view that later commits do not change."""
@@ -65,10 +67,7 @@ class PostgresLookups(PostgresReads):
 
     def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
         """See `Lookups`."""
-        uid = self.value(
-            "SELECT session FROM session_keys WHERE session_key = %s AND namespace = %s",
-            (short(session_key), short(namespace)),
-        )
+        uid = self.spawns.bound_to(namespace, session_key)
         return self.session_of(uid).head() if uid is not None else None
 
     def sessions(

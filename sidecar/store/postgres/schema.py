@@ -136,6 +136,24 @@ MIGRATIONS = (
         seen TIMESTAMPTZ NOT NULL DEFAULT now()
     ) WITH (fillfactor = 50);
     """,
+    """
+    CREATE TABLE spawns (
+        namespace TEXT COLLATE "C" NOT NULL,
+        preparation_id TEXT COLLATE "C" NOT NULL,
+        parent_key TEXT COLLATE "C" NOT NULL,
+        parent_id TEXT COLLATE "C",
+        child_key TEXT COLLATE "C" NOT NULL,
+        child_id TEXT COLLATE "C",
+        mode TEXT COLLATE "C" NOT NULL,
+        inherited BIGINT NOT NULL,
+        prepared_ms BIGINT NOT NULL,
+        expires_ms BIGINT
+    );
+    CREATE INDEX spawn_by_preparation ON spawns (left(preparation_id, 200));
+    CREATE INDEX spawn_by_key ON spawns (left(child_key, 200));
+    CREATE INDEX spawn_by_session ON spawns (left(child_id, 200)) WHERE child_id IS NOT NULL;
+    CREATE INDEX spawn_by_expiry ON spawns (expires_ms) WHERE expires_ms IS NOT NULL;
+    """,
 )
 """Each entry brings the schema from the version that is its index to the next. Entries are never changed."""
 

@@ -11,6 +11,7 @@ from sidecar.store.postgres.escaping import short
 from sidecar.store.postgres.locking import places_of, runs_alone, sessions_of
 from sidecar.store.postgres.reads import PostgresReads, session_record
 from sidecar.store.postgres.schema import LOCKS, STRUCTURE_LOCK
+from sidecar.store.postgres.spawns import PostgresSpawns
 from sidecar.store.postgres.statements import (
     ADD_FACTS,
     ADD_LACKING,
@@ -50,6 +51,7 @@ class PostgresTables(PostgresReads):
         super().__init__(connection)
         self.now_ms = 0
         self.buffers = PostgresBuffers(self)
+        self.spawns = PostgresSpawns(self)
         self._locking = connection.cursor(binary=True)
         self._sessions: dict[SessionRef, SessionRecord | None] = {}
         self._by_uid: dict[int, SessionRecord] = {}

@@ -10,6 +10,7 @@ from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
+from sidecar.store.sqlite.spawns import SQLiteSpawns
 
 _SLICE = 2_000
 """Rows looked at in one go for missing facts: about a millisecond."""
@@ -36,6 +37,7 @@ class SQLiteLookups(SQLiteReads):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.buffers = SQLiteBuffers(self)
+        self.spawns = SQLiteSpawns(self)
         self._complete_to = 0
         """All rows up to this row id have their facts."""
 
@@ -49,10 +51,7 @@ class SQLiteLookups(SQLiteReads):
 
     def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
         """See `Lookups`."""
-        uid = self.value(
-            "SELECT session FROM session_keys WHERE session_key = ? AND namespace = ?",
-            (session_key, namespace),
-        )
+        uid = self.spawns.bound_to(namespace, session_key)
         return self.session_of(uid).head() if uid is not None else None
 
     def sessions(

@@ -155,6 +155,24 @@ MIGRATIONS = (
         PRIMARY KEY (session_id, namespace, engine, item_id)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE spawns (
+        namespace TEXT NOT NULL,
+        preparation_id TEXT NOT NULL,
+        parent_key TEXT NOT NULL,
+        parent_id TEXT,
+        child_key TEXT NOT NULL,
+        child_id TEXT,
+        mode TEXT NOT NULL,
+        inherited INTEGER NOT NULL,
+        prepared_ms INTEGER NOT NULL,
+        expires_ms INTEGER,
+        PRIMARY KEY (preparation_id, namespace)
+    ) WITHOUT ROWID;
+    CREATE INDEX spawn_by_key ON spawns (child_key, namespace);
+    CREATE INDEX spawn_by_session ON spawns (child_id, namespace) WHERE child_id IS NOT NULL;
+    CREATE INDEX spawn_by_expiry ON spawns (expires_ms) WHERE expires_ms IS NOT NULL;
+    """,
 )
 """Each entry brings the schema from the version that is its index to the next. Entries are never changed."""
 

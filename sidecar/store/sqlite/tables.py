@@ -10,6 +10,7 @@ from sidecar.store.records import MADE_UP, OPENS, MessageRow, SessionRecord
 from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Value
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads
+from sidecar.store.sqlite.spawns import SQLiteSpawns
 
 if TYPE_CHECKING:
     from sidecar.store.sqlite.index_tables import IndexTables
@@ -72,6 +73,7 @@ class SQLiteTables(SQLiteReads):
         super().__init__(connection)
         self.now_ms = 0
         self.buffers = SQLiteBuffers(self, self._rewrite, lambda: self.now_ms)
+        self.spawns = SQLiteSpawns(self, self._rewrite)
         self.rewriting = False
         """Whether the transaction does more than add rows and ids at the end."""
         self._sessions: dict[SessionRef, SessionRecord] = {}

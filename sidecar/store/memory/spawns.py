@@ -1,0 +1,51 @@
+"""The spawned sessions of a store that lives in memory."""
+
+from collections.abc import Callable
+
+from sidecar.store.contract import SessionRef
+from sidecar.store.spawn import Spawn
+
+
+class MemorySpawns:
+    """`SpawnRows` over a dictionary."""
+
+    def __init__(self, bound_to: Callable[[str, str], int | None]) -> None:
+        self._bound_to = bound_to
+        self._kept: dict[tuple[str, str], Spawn] = {}
+
+    def add(self, spawn: Spawn) -> None:
+        """See `SpawnRows`."""
+        self._kept[spawn.namespace, spawn.preparation_id] = spawn
+
+    def drop(self, spawn: Spawn) -> None:
+        """See `SpawnRows`."""
+        self._kept.pop((spawn.namespace, spawn.preparation_id), None)
+
+    def of_preparation(self, namespace: str, preparation_id: str) -> Spawn | None:
+        """See `SpawnRows`."""
+        return self._kept.get((namespace, preparation_id))
+
+    def of_key(self, namespace: str, child_key: str) -> list[Spawn]:
+        """See `SpawnRows`."""
+        return [
+            spawn
+            for spawn in self._kept.values()
+            if (spawn.namespace, spawn.child_key) == (namespace, child_key)
+        ]
+
+    def of_session(self, ref: SessionRef) -> Spawn | None:
+        """See `SpawnRows`."""
+        found = [spawn for spawn in self._kept.values() if (spawn.namespace, spawn.child_id) == ref]
+        return found[-1] if found else None
+
+    def bound_to(self, namespace: str, session_key: str) -> int | None:
+        """See `SpawnRows`."""
+        return self._bound_to(namespace, session_key)
+
+    def expired(self, now_ms: int) -> list[Spawn]:
+        """See `SpawnRows`."""
+        return [s for s in self._kept.values() if s.expires_ms is not None and s.expires_ms <= now_ms]
+
+    def next_expiry(self) -> int | None:
+        """See `SpawnRows`."""
+        return min((s.expires_ms for s in self._kept.values() if s.expires_ms is not None), default=None)

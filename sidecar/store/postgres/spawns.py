@@ -1,0 +1,63 @@
+"""The spawned sessions in PostgreSQL."""
+
+from sidecar.store.contract import SessionRef
+from sidecar.store.postgres.connection import Value
+from sidecar.store.postgres.escaping import short
+from sidecar.store.postgres.reads import PostgresReads
+from sidecar.store.spawn import Spawn
+
+_COLUMNS = ", ".join(Spawn._fields)
+_ADD = f"INSERT INTO spawns ({_COLUMNS}) VALUES ({', '.join(['%s'] * len(Spawn._fields))})"
+_OF_PREPARATION = "left(preparation_id, 200) = left(%s, 200) AND preparation_id = %s AND namespace = %s"
+_OF_KEY = "left(child_key, 200) = left(%s, 200) AND child_key = %s AND namespace = %s"
+_OF_SESSION = "left(child_id, 200) = left(%s, 200) AND child_id = %s AND namespace = %s"
+
+
+class PostgresSpawns:
+    """`SpawnRows` over a connection."""
+
+    def __init__(self, reads: PostgresReads) -> None:
+        self._reads = reads
+
+    def add(self, spawn: Spawn) -> None:
+        """See `SpawnRows`."""
+        self.drop(spawn)
+        self._reads.query(f"{_ADD} RETURNING 1", spawn)
+
+    def drop(self, spawn: Spawn) -> None:
+        """See `SpawnRows`."""
+        bindings = (spawn.preparation_id, spawn.preparation_id, spawn.namespace)
+        self._reads.query(f"DELETE FROM spawns WHERE {_OF_PREPARATION} RETURNING 1", bindings)
+
+    def of_preparation(self, namespace: str, preparation_id: str) -> Spawn | None:
+        """See `SpawnRows`."""
+        found = self._of(_OF_PREPARATION, preparation_id, preparation_id, namespace)
+        return found[0] if found else None
+
+    def of_key(self, namespace: str, child_key: str) -> list[Spawn]:
+        """See `SpawnRows`."""
+        return self._of(_OF_KEY, child_key, child_key, namespace)
+
+    def of_session(self, ref: SessionRef) -> Spawn | None:
+        """See `SpawnRows`."""
+        found = self._of(_OF_SESSION, ref.session_id, ref.session_id, ref.namespace)
+        return found[-1] if found else None
+
+    def bound_to(self, namespace: str, session_key: str) -> int | None:
+        """See `SpawnRows`."""
+        return self._reads.value(
+            "SELECT session FROM session_keys WHERE session_key = %s AND namespace = %s",
+            (short(session_key), short(namespace)),
+        )
+
+    def expired(self, now_ms: int) -> list[Spawn]:
+        """See `SpawnRows`."""
+        return self._of("expires_ms <= %s", now_ms)
+
+    def next_expiry(self) -> int | None:
+        """See `SpawnRows`."""
+        return self._reads.value("SELECT min(expires_ms) FROM spawns")
+
+    def _of(self, condition: str, *bindings: Value) -> list[Spawn]:
+        statement = f"SELECT {_COLUMNS} FROM spawns WHERE {condition} ORDER BY prepared_ms, preparation_id"
+        return [Spawn._make(row) for row in self._reads.query(statement, bindings)]

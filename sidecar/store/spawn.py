@@ -1,0 +1,156 @@
+"""What is kept of a spawned session until it has ended, with the writes that change it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, Protocol
+
+from sidecar.store.contract import SessionRef, Write
+
+SNAPSHOTS = "\0snapshots"
+"""Follows a namespace: there the snapshots wait whose session has no id yet. No host can name it."""
+
+
+class Spawn(NamedTuple):
+    """A session that another one has spawned, or is about to."""
+
+    namespace: str
+    preparation_id: str
+    parent_key: str
+    parent_id: str | None
+    """The session that spawns; `None` where it has none."""
+    child_key: str
+    child_id: str | None
+    """The spawned session; `None` until it is known."""
+    mode: Literal["isolated", "fork"]
+    inherited: int
+    """Messages that the child begins with."""
+    prepared_ms: int
+    expires_ms: int | None
+    """When it is swept, unless the child has stored something by then."""
+
+    @property
+    def child(self) -> SessionRef | None:
+        """The session of the child, or the snapshot that waits to become it."""
+        if self.child_id is not None:
+            return SessionRef(self.namespace, self.child_id)
+        return self.snapshot if self.mode == "fork" else None
+
+    @property
+    def snapshot(self) -> SessionRef:
+        """Where the child's beginning is kept while its id is not known."""
+        return SessionRef(self.namespace + SNAPSHOTS, self.preparation_id)
+
+
+class PrepareSpawn(Write):
+    """Keep a spawn, with a snapshot of the parent where it forks.
+
+    A spawn of the same child whose session has stored nothing is taken back first. `result`: the `Spawn` with
+    `inherited` set. Errors: `SessionMissing` (a fork without parent), `SessionExists` (the child is there).
+    """
+
+    __slots__ = ("spawn",)
+    verb = "prepare_spawn"
+    result: Spawn
+
+    def __init__(self, spawn: Spawn) -> None:
+        super().__init__()
+        self.spawn = spawn
+
+
+class BeginSpawn(Write):
+    """Let a session be the child that was prepared under its key, if one is waiting.
+
+    `result`: the `Spawn`, `None` where none is waiting or the session is there already.
+    """
+
+    __slots__ = ("child_key", "ref")
+    verb = "begin_spawn"
+    result: Spawn | None
+
+    def __init__(self, ref: SessionRef, child_key: str) -> None:
+        super().__init__()
+        self.ref = ref
+        self.child_key = child_key
+
+
+class RollBackSpawn(Write):
+    """Remove what was prepared. `result`: the `Spawn`, `None` where it is unknown or its child has begun."""
+
+    __slots__ = ("namespace", "preparation_id")
+    verb = "roll_back_spawn"
+    result: Spawn | None
+
+    def __init__(self, namespace: str, preparation_id: str) -> None:
+        super().__init__()
+        self.namespace = namespace
+        self.preparation_id = preparation_id
+
+
+class EndSpawn(Write):
+    """Forget the spawns of a child that has ended; with `erase`, also its session.
+
+    `result`: `SpawnEnd`.
+    """
+
+    __slots__ = ("child_key", "erase", "namespace")
+    verb = "end_spawn"
+    result: SpawnEnd
+
+    def __init__(self, namespace: str, child_key: str, *, erase: bool) -> None:
+        super().__init__()
+        self.namespace = namespace
+        self.child_key = child_key
+        self.erase = erase
+
+
+class SpawnEnd(NamedTuple):
+    """What an `EndSpawn` did."""
+
+    spawns: list[Spawn]
+    """The spawns that are forgotten."""
+    erased: list[str]
+    """The ids of the sessions that are erased."""
+
+
+class SweepSpawns(Write):
+    """Remove the spawns that have expired. `result`: those whose child has stored nothing."""
+
+    __slots__ = ()
+    verb = "sweep_spawns"
+    result: list[Spawn]
+
+
+class SpawnRows(Protocol):
+    """The small operations on spawns that a kind of store must offer; changes belong to the open step."""
+
+    def add(self, spawn: Spawn) -> None:
+        """Keep a spawn; one of the same preparation is replaced."""
+        ...
+
+    def drop(self, spawn: Spawn) -> None:
+        """Erase a spawn."""
+        ...
+
+    def of_preparation(self, namespace: str, preparation_id: str) -> Spawn | None:
+        """The spawn of that preparation."""
+        ...
+
+    def of_key(self, namespace: str, child_key: str) -> list[Spawn]:
+        """The spawns of that child, oldest first."""
+        ...
+
+    def of_session(self, ref: SessionRef) -> Spawn | None:
+        """The newest spawn whose child is this session."""
+        ...
+
+    def bound_to(self, namespace: str, session_key: str) -> int | None:
+        """The uid of the session that the key was bound to last."""
+        ...
+
+    def expired(self, now_ms: int) -> list[Spawn]:
+        """The spawns whose time is over."""
+        ...
+
+    def next_expiry(self) -> int | None:
+        """When the next spawn expires, in milliseconds; `None` where none does."""
+        ...

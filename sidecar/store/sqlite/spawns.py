@@ -1,0 +1,70 @@
+"""The spawned sessions in the SQLite file."""
+
+from collections.abc import Callable, Sequence
+
+from sidecar.store.contract import SessionRef
+from sidecar.store.spawn import Spawn
+from sidecar.store.sqlite.connection import Value
+from sidecar.store.sqlite.reads import SQLiteReads
+
+_COLUMNS = ", ".join(Spawn._fields)
+_ADD = f"INSERT OR REPLACE INTO spawns ({_COLUMNS}) VALUES ({', '.join('?' * len(Spawn._fields))})"
+_OLDEST_FIRST = "ORDER BY prepared_ms, preparation_id"
+
+Change = Callable[[str, Sequence[Value]], None]
+
+
+class SQLiteSpawns:
+    """`SpawnRows` over a connection; without `change` for reading alone."""
+
+    def __init__(self, reads: SQLiteReads, change: Change | None = None) -> None:
+        self._reads = reads
+        self._change: Change = change or _refuse_change
+
+    def add(self, spawn: Spawn) -> None:
+        """See `SpawnRows`."""
+        self._change(_ADD, spawn)
+
+    def drop(self, spawn: Spawn) -> None:
+        """See `SpawnRows`."""
+        self._change(
+            "DELETE FROM spawns WHERE namespace = ? AND preparation_id = ?",
+            (spawn.namespace, spawn.preparation_id),
+        )
+
+    def of_preparation(self, namespace: str, preparation_id: str) -> Spawn | None:
+        """See `SpawnRows`."""
+        found = self._of("namespace = ? AND preparation_id = ?", namespace, preparation_id)
+        return found[0] if found else None
+
+    def of_key(self, namespace: str, child_key: str) -> list[Spawn]:
+        """See `SpawnRows`."""
+        return self._of("child_key = ? AND namespace = ?", child_key, namespace)
+
+    def of_session(self, ref: SessionRef) -> Spawn | None:
+        """See `SpawnRows`."""
+        found = self._of("child_id = ? AND namespace = ?", ref.session_id, ref.namespace)
+        return found[-1] if found else None
+
+    def bound_to(self, namespace: str, session_key: str) -> int | None:
+        """See `SpawnRows`."""
+        return self._reads.value(
+            "SELECT session FROM session_keys WHERE session_key = ? AND namespace = ?",
+            (session_key, namespace),
+        )
+
+    def expired(self, now_ms: int) -> list[Spawn]:
+        """See `SpawnRows`."""
+        return self._of("expires_ms <= ?", now_ms)
+
+    def next_expiry(self) -> int | None:
+        """See `SpawnRows`."""
+        return self._reads.value("SELECT min(expires_ms) FROM spawns")
+
+    def _of(self, condition: str, *bindings: Value) -> list[Spawn]:
+        statement = f"SELECT {_COLUMNS} FROM spawns WHERE {condition} {_OLDEST_FIRST}"
+        return [Spawn._make(row) for row in self._reads.query(statement, bindings)]
+
+
+def _refuse_change(_statement: str, _bindings: Sequence[Value]) -> None:
+    raise RuntimeError("these spawns are for reading")
