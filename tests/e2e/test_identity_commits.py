@@ -171,3 +171,18 @@ def test_turns_go_on_being_stored_whole(speaker: Host, talk: Talk, session: str)
     for n in range(5):
         assert commit(speaker, session, f"k{n}", talk.turn(n)) == "committed"
     assert history(speaker, session) == turns(talk, *range(5))
+
+
+def test_a_commit_of_the_whole_transcript_stores_what_is_new(speaker: Host, talk: Talk, session: str) -> None:
+    for last in (1, 2, 3):
+        whole = [message for number in range(last) for message in talk.turn(number)]
+        assert commit(speaker, session, f"k{last}", whole) == "committed"
+        assert history(speaker, session) == whole
+
+
+def test_a_commit_that_begins_with_the_last_turn_goes_on_from_there(
+    speaker: Host, talk: Talk, session: str
+) -> None:
+    commit(speaker, session, "k1", [*talk.turn(0), *talk.turn(1)])
+    commit(speaker, session, "k2", [*talk.turn(1), *talk.turn(2)])
+    assert history(speaker, session) == [*talk.turn(0), *talk.turn(1), *talk.turn(2)]

@@ -89,12 +89,15 @@ class Reconciler:
     ) -> list[NewMessage]:
         """What of a turn's own messages is not stored yet.
 
-        Text alone does not make a message that of an earlier turn. `committed` says that turns before this
-        one were told apart by their advancement keys.
+        Text alone does not make a message that of an earlier turn, unless the messages are several turns that
+        begin with the end of the history. `committed` says that turns before this one were told apart by
+        their advancement keys.
         """
         earlier = max(live.closed, await claimed(live) if committed else 0)
         found = await match(live, read, after=earlier, whole=False)
-        if earlier:
+        if earlier and (overlapping := await _going_on(live, read)):
+            found = overlapping
+        elif earlier:
             await known_of_earlier_turns(live, read, found, earlier)
         aligned = [Aligned(message, entry) for message, entry in zip(read, found, strict=True)]
         return new_messages(aligned, heartbeat_from=0 if heartbeat else len(aligned))
@@ -117,6 +120,18 @@ class Reconciler:
     def unstage(self, live: LiveSession) -> None:
         """Forget the list that `staged` has spoken of."""
         del live.shown[:1]
+
+
+async def _going_on(live: LiveSession, read: Sequence[HostMessage]) -> list[Entry | None] | None:
+    """The stored ones among messages of several turns that begin with the end of the history."""
+    if not read or not any(message.reading.opens_turn for message in read[1:]):
+        return None
+    found = await match(live, read, whole=False)
+    known = [entry.place for entry in found if entry is not None]
+    count = live.head.message_count if live.head else 0
+    if not known or known != list(range(count - len(known) + 1, count + 1)) or found[0] is None:
+        return None
+    return found
 
 
 def _end(live: LiveSession, shown: Shown, newest: Entry | None) -> int | None:
