@@ -14,6 +14,14 @@ class Violation(Exception):
     """Raised by a check where the rule that it proves is broken."""
 
 
+class NotDeclared(Exception):
+    """Raised by a check that says nothing about the subject, which does not claim what it needs."""
+
+
+class SuiteFault(Exception):
+    """Raised where the suite itself has failed, and nothing is known about the subject."""
+
+
 def fail(what: str) -> NoReturn:
     """Say that the rule is broken.
 

@@ -8,7 +8,7 @@ import msgspec
 
 from sidecar.conformance.report import CheckResult, Report
 
-_MARKS = {"passed": "ok", "failed": "FAIL", "warned": "warn", "undeclared": "-"}
+_MARKS = {"passed": "ok", "failed": "FAIL", "warned": "warn", "undeclared": "-", "error": "ERR"}
 
 
 def as_text(report: Report, *, every_check: bool = True) -> str:
@@ -29,7 +29,7 @@ def as_junit(report: Report) -> bytes:
         name=f"{report.suite} conformance: {report.subject}",
         tests=str(len(report.results)),
         failures=str(counts.failed),
-        errors="0",
+        errors=str(counts.errors),
         skipped=str(counts.undeclared),
         time=f"{sum(result.seconds for result in report.results):.3f}",
     )
@@ -52,6 +52,8 @@ def summary(report: Report) -> str:
     parts = [f"{counts.passed} passed", f"{counts.failed} failed"]
     if counts.warned:
         parts.append(f"{counts.warned} warned")
+    if counts.errors:
+        parts.append(f"{counts.errors} errors of the suite")
     if counts.undeclared:
         parts.append(f"{counts.undeclared} about what is not declared")
     return f"{report.suite} conformance of {report.subject}: {', '.join(parts)}"
@@ -61,8 +63,8 @@ def result_lines(result: CheckResult) -> Iterator[str]:
     """One result, with what was found where its rule is broken."""
     yield f"  {_MARKS[result.outcome]:4}  {result.name}"
     if result.outcome == "undeclared":
-        yield f"        needs {', '.join(result.needs)}"
-    if result.message is not None:
+        yield f"        {_undeclared(result)}"
+    elif result.message is not None:
         yield f"        rule:  {result.rule}"
         yield f"        found: {result.message}"
         for line in (result.trace or "").splitlines():
@@ -80,12 +82,17 @@ def _lines(report: Report, every_check: bool) -> Iterator[str]:
 
 def _explain(case: ElementTree.Element, result: CheckResult) -> None:
     if result.outcome == "undeclared":
-        ElementTree.SubElement(case, "skipped", message=f"needs {', '.join(result.needs)}")
-    elif result.outcome == "failed":
-        broken = ElementTree.SubElement(case, "failure", message=_legal(result.message))
+        ElementTree.SubElement(case, "skipped", message=_undeclared(result))
+    elif result.outcome in ("failed", "error"):
+        kind = "failure" if result.outcome == "failed" else "error"
+        broken = ElementTree.SubElement(case, kind, message=_legal(result.message))
         broken.text = _legal(f"{result.rule}\n{result.trace or ''}".strip())
     elif result.outcome == "warned":
         ElementTree.SubElement(case, "system-out").text = _legal(f"{result.rule}\n{result.message}")
+
+
+def _undeclared(result: CheckResult) -> str:
+    return result.message or f"needs {', '.join(result.needs)}"
 
 
 def _legal(text: str | None) -> str:

@@ -6,8 +6,9 @@ from msgspec import Struct
 
 from sidecar.conformance.checks import Level
 
-Outcome = Literal["passed", "failed", "warned", "undeclared"]
-"""`warned` is a broken `should`; `undeclared` was not run, for the subject does not claim what it needs."""
+Outcome = Literal["passed", "failed", "warned", "undeclared", "error"]
+"""`warned` is a broken `should`; `undeclared` says nothing, for the subject does not claim what it needs;
+`error` is a fault of the suite itself."""
 
 
 class CheckResult(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -37,6 +38,7 @@ class Counts(Struct, frozen=True, kw_only=True):
     failed: int
     warned: int
     undeclared: int
+    errors: int = 0
 
 
 class Report(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -53,8 +55,8 @@ class Report(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def ok(self) -> bool:
-        """Whether no `must` is broken, and anything was checked at all."""
-        return not self.counts.failed and bool(self.counts.passed)
+        """Whether no `must` is broken, the suite did not fail, and anything was checked at all."""
+        return not self.counts.failed and not self.counts.errors and bool(self.counts.passed)
 
 
 def counted(results: tuple[CheckResult, ...]) -> Counts:
@@ -65,4 +67,5 @@ def counted(results: tuple[CheckResult, ...]) -> Counts:
         failed=outcomes.count("failed"),
         warned=outcomes.count("warned"),
         undeclared=outcomes.count("undeclared"),
+        errors=outcomes.count("error"),
     )

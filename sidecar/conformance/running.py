@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sidecar import __version__
 from sidecar.conformance.checks import Check, Suite
-from sidecar.conformance.expecting import Violation
+from sidecar.conformance.expecting import NotDeclared, SuiteFault, Violation
 from sidecar.conformance.report import CheckResult, Outcome, Report, counted
 
 S = TypeVar("S")
@@ -54,18 +54,21 @@ async def run_check(check: Check[S], provide: Provide[S]) -> CheckResult:
     """The result of one check. Making and removing the subject counts as a part of it."""
     began = time.perf_counter()
     message = trace = None
+    outcome: Outcome = "failed" if check.level == "must" else "warned"
     try:
         async with asyncio.timeout(check.limit_s), provide() as subject:
             await check.run(subject)
+        outcome = "passed"
     except Violation as broken:
         message = str(broken)
+    except NotDeclared as reason:
+        outcome, message = "undeclared", str(reason)
+    except SuiteFault as error:
+        outcome, message, trace = "error", str(error), _trace(error.__cause__ or error)
     except TimeoutError as error:
         message, trace = f"it did not end within {check.limit_s:g} s", _trace(error)
     except Exception as error:
         message, trace = f"{type(error).__name__}: {error}", _trace(error)
-    outcome: Outcome = "passed"
-    if message is not None:
-        outcome = "failed" if check.level == "must" else "warned"
     return CheckResult(
         name=check.name,
         rule=check.rule,

@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 SUITES = {
+    "server": ("sidecar.cli.conformance.server", "Check a server that a command starts."),
     "store": ("sidecar.cli.conformance.store", "Check a session store."),
 }
 """The module of each suite's command, with what help says about it."""

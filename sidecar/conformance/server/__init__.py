@@ -1,0 +1,1 @@
+"""Checks that tell whether a server, in whatever language, keeps the protocol."""

@@ -1,0 +1,302 @@
+"""What the model is to see."""
+
+from __future__ import annotations
+
+from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.server.conversation import (
+    assemble,
+    assistant,
+    call,
+    chat,
+    history,
+    ingest,
+    require_valid,
+    store,
+    text_of,
+    tool,
+    user,
+)
+from sidecar.conformance.server.subject import Server
+from sidecar.conformance.server.suite import check
+from sidecar.conformance.server.wire import Json, Message, Object
+
+_ASSEMBLE = "context/assemble"
+_COMMIT = "context/commitTurn"
+_BATCH = "context/ingestBatch"
+
+
+def _texts(answer: Message) -> list[str]:
+    return [text_of(message) for message in answer.objects("/messages")]
+
+
+@check("assembling", "CEP-ASM-1", needs=(_ASSEMBLE, _BATCH))
+def stored_messages_are_sent(server: Server) -> None:
+    """Without `messages`, what is stored is sent byte for byte, while it fits."""
+    host, session = server.shared(), server.name()
+    messages: list[Json] = [user("one"), assistant("two"), user("three")]
+    store(host, session, messages)
+    sent = [
+        message for message in assemble(host, session).objects("/messages") if message["role"] != "system"
+    ]
+    expect_equal(sent, messages, "messages")
+
+
+@check("assembling", "CEP-ASM-2", "CEP-ASM-3", "CEP-ASM-5", needs=(_ASSEMBLE, _COMMIT))
+def messages_of_the_host(server: Server) -> None:
+    """`messages` stand in for the live tail, are not stored by assembling, and are stored with the turn."""
+    host, session = server.shared(), server.name()
+    first: list[Json] = [user("one"), assistant("two")]
+    host.result(_COMMIT, {"sessionId": session, "advancementKey": "1", "messages": first})
+    whole: list[Json] = [*first, user("three")]
+    answer = assemble(host, session, messages=whole)
+    expect_equal(_texts(answer), ["one", "two", "three"], "texts of the answer")
+    expect_equal(history(host, session), first, "what is stored after assembling")
+    done: list[Json] = [*whole, assistant("four")]
+    host.result(_COMMIT, {"sessionId": session, "advancementKey": "2", "messages": done})
+    expect_equal(history(host, session), done, "what is stored after the turn")
+
+
+@check("assembling", "CEP-HIST-22", needs=(_ASSEMBLE,))
+def unknown_sessions(server: Server) -> None:
+    """Without a session `messages` are enough; without them it is 1003."""
+    host = server.shared()
+    answer = assemble(host, server.name(), messages=[user("hello")])
+    expect_equal(_texts(answer), ["hello"], "texts of the answer")
+    assemble(host, server.name(), messages=[])
+    refused = host.request(_ASSEMBLE, {"sessionId": server.name()})
+    expect_equal(refused.code, 1003, "code of the answer without messages")
+
+
+@check("assembling", "CEP-BUDGET-1", needs=(_ASSEMBLE,))
+def budgets_that_are_none(server: Server) -> None:
+    """`tokenBudget` is a positive integer."""
+    host = server.shared()
+    for budget in (0, -1, 1.5, "many", True):
+        params: Json = {"sessionId": "s", "messages": [user("x")], "tokenBudget": budget}
+        expect_equal(host.request(_ASSEMBLE, params).code, -32602, f"code of the answer to {budget!r}")
+
+
+@check("assembling", "CEP-BUDGET-3", "CEP-VALID-1", needs=(_ASSEMBLE, _BATCH))
+def answers_fit(server: Server) -> None:
+    """Under every budget the estimate keeps to it, the list is valid and ends with the newest message."""
+    host, session = server.shared(), server.name()
+    store(host, session, [*chat(40), user("The last one?")])
+    for budget in (400, 800, 1600, 3200, 6400, 12800, 64000):
+        answer = assemble(host, session, tokenBudget=budget)
+        estimate = answer.number("/estimatedTokens")
+        expect(estimate <= budget, f"{estimate} tokens are more than the budget of {budget}")
+        messages = answer.objects("/messages")
+        require_valid(messages)
+        expect_equal(text_of(messages[-1]), "The last one?", f"the last text at {budget}")
+
+
+@check("assembling", "CEP-BUDGET-3", level="should", needs=(_ASSEMBLE,))
+def estimates_are_honest(server: Server) -> None:
+    """The estimate grows with the text: ten times the text is at least five times the tokens."""
+    host = server.shared()
+    small, large = (
+        assemble(host, server.name(), messages=[user("word " * count)]).number("/estimatedTokens")
+        for count in (300, 3000)
+    )
+    expect(large >= 5 * small > 500, f"{small} tokens for 300 words, {large} for 3000")
+
+
+@check("assembling", "CEP-BUDGET-5", "CEP-BUDGET-4", needs=(_ASSEMBLE,))
+def overflow(server: Server) -> None:
+    """Where the minimum does not fit it is 1002, and the required budget is enough."""
+    host, session = server.shared(), server.name()
+    messages: list[Json] = [{"role": "system", "content": "rule " * 300}, user("long " * 500)]
+    answer = host.request(_ASSEMBLE, {"sessionId": session, "messages": messages, "tokenBudget": 50})
+    expect_equal(answer.code, 1002, "code of the answer")
+    expect_equal(answer.at("/error/data/tokenBudget"), 50, "data.tokenBudget")
+    required = answer.at("/error/data/required")
+    expect(isinstance(required, int), "data.required is missing")
+    fitting = assemble(host, session, messages=messages, tokenBudget=required)
+    expect(fitting.number("/estimatedTokens") <= int(str(required)), "the answer exceeds data.required")
+
+
+@check("assembling", "CEP-ASM-6", needs=(_ASSEMBLE,))
+def prompts_are_reserved(server: Server) -> None:
+    """`prompt` is not in the answer's messages, and its tokens are reserved."""
+    host, session = server.shared(), server.name()
+    messages: list[Json] = chat(30)
+    prompt = "prompt " * 800
+    answer = assemble(host, session, messages=messages, prompt=prompt, tokenBudget=2000)
+    expect(prompt not in _texts(answer), "the prompt is in the messages")
+    expect(answer.number("/estimatedTokens") <= 1400, "the tokens of the prompt were not reserved")
+
+
+@check("assembling", "CEP-VALID-1", "CEP-VALID-3", "CEP-VALID-4", needs=(_ASSEMBLE,))
+def calls_and_results_stay_together(server: Server) -> None:
+    """Orphan results, lost results and interrupted calls are mended; calls open at the end stay open."""
+    host = server.shared()
+    broken: list[Json] = [
+        tool("lost", "a result without its call"),
+        user("do two things"),
+        call("a", "b"),
+        tool("a", "first"),
+        user("never mind"),
+        assistant("fine"),
+        user("again"),
+        call("c"),
+    ]
+    messages = assemble(host, server.name(), messages=broken).objects("/messages")
+    require_valid(messages)
+    expect(bool(messages[-1].get("tool_calls")), "the open call at the end is gone")
+    expect("a result without its call" not in [text_of(m) for m in messages], "an orphan result was sent")
+
+
+@check("assembling", "CEP-VALID-1", "CEP-VALID-2", needs=(_ASSEMBLE,))
+def tool_loops_under_any_budget(server: Server) -> None:
+    """One long loop of calls stays valid under budgets that cut into it, and calls are never changed."""
+    host, session = server.shared(), server.name()
+    messages: list[Json] = [user("Look through all the files.")]
+    for number in range(30):
+        id = f"c{number}"
+        messages += [call(id, arguments=f'{{"path":"f{number}"}}'), tool(id, f"line {number} " * 60)]
+    known = {str(message) for message in messages}
+    for budget in (600, 1200, 2400, 4800, 40000):
+        answer = assemble(host, session, messages=messages, tokenBudget=budget)
+        sent = answer.objects("/messages")
+        require_valid(sent)
+        expect(answer.number("/estimatedTokens") <= budget, f"over the budget of {budget}")
+        changed = [m for m in sent if m.get("tool_calls") and str(m) not in known]
+        expect(not changed, f"a call was changed: {changed[:1]}")
+
+
+@check("assembling", "CEP-PREFIX-1", "CEP-PREFIX-2", "CEP-PREFIX-3", needs=(_ASSEMBLE, "context/ingest"))
+def equal_epochs_extend_each_other(server: Server) -> None:
+    """Of two answers of one epoch the later begins with the earlier; the epoch never falls."""
+    host, session = server.shared(), server.name()
+    before: Message | None = None
+    rises = 0
+    for message in chat(40):
+        ingest(host, session, message)
+        answer = assemble(host, session, tokenBudget=2000)
+        if before is not None:
+            old, new = before.number("/contextEpoch"), answer.number("/contextEpoch")
+            expect(new >= old, f"the epoch fell from {old} to {new}")
+            rises += new > old
+            if new == old:
+                earlier = before.objects("/messages")
+                expect(answer.objects("/messages")[: len(earlier)] == earlier, f"epoch {new} does not extend")
+                addition = "/result/systemPromptAddition"
+                expect_equal(answer.at(addition, None), before.at(addition, None), "systemPromptAddition")
+        before = answer
+    expect(rises > 0, "40 turns of 2 000 tokens never cut anything")
+
+
+@check("assembling", "CEP-PREFIX-4", needs=(_ASSEMBLE, _BATCH))
+def larger_budgets_keep_the_epoch(server: Server) -> None:
+    """A larger budget keeps the epoch."""
+    host, session = server.shared(), server.name()
+    store(host, session, [*chat(30), user("now")])
+    small = assemble(host, session, tokenBudget=1500)
+    large = assemble(host, session, tokenBudget=9000)
+    expect_equal(large.number("/contextEpoch"), small.number("/contextEpoch"), "epoch under a larger budget")
+
+
+@check("assembling", "CEP-PREFIX-6", needs=(_ASSEMBLE, _BATCH))
+def stable_prefix(server: Server) -> None:
+    """`stablePrefix` is a part of the answer."""
+    host, session = server.shared(), server.name()
+    store(host, session, chat(3))
+    answer = assemble(host, session)
+    expect(answer.number("/stablePrefix/messageCount") <= len(answer.objects("/messages")), "it is longer")
+    expect(answer.number("/stablePrefix/tokens") <= answer.number("/estimatedTokens"), "it has more tokens")
+
+
+@check("assembling", "CEP-COMP-1", needs=(_ASSEMBLE, _BATCH))
+def composition_adds_up(server: Server) -> None:
+    """`composition` sums to `estimatedTokens` and to the length of the list."""
+    host, session = server.shared(), server.name()
+    store(host, session, [{"role": "system", "content": "Be brief."}, *chat(30)])
+    for budget in (1000, 3000, 100_000):
+        answer = assemble(host, session, tokenBudget=budget)
+        parts = answer.objects("/composition")
+        expect_equal(_sum(parts, "tokens"), answer.number("/estimatedTokens"), "sum of tokens")
+        expect_equal(_sum(parts, "messageCount"), len(answer.objects("/messages")), "sum of messageCount")
+
+
+@check("assembling", "CEP-MSG-10", "CEP-ASM-8", "CEP-MSG-8", "CEP-MSG-9", needs=(_ASSEMBLE, _COMMIT))
+def own_answers_are_a_fixed_point(server: Server) -> None:
+    """An answer that is handed back is answered with itself, and nothing synthetic is stored."""
+    host, session = server.shared(), server.name()
+    messages: list[Json] = [*chat(30), user("now")]
+    host.result(_COMMIT, {"sessionId": session, "advancementKey": "1", "messages": messages})
+    first = assemble(host, session, messages=messages, tokenBudget=1500)
+    sent: list[Json] = list(first.objects("/messages"))
+    second = assemble(host, session, messages=sent, tokenBudget=1500)
+    expect_equal(second.objects("/messages"), sent, "messages of the second answer")
+    host.result(
+        _COMMIT,
+        {"sessionId": session, "advancementKey": "2", "messages": [*sent, assistant("later")]},
+    )
+    expect_equal(history(host, session), [*messages, assistant("later")], "what is stored")
+
+
+@check(
+    "assembling",
+    "CEP-DELTA-1",
+    "CEP-DELTA-2",
+    "CEP-DELTA-3",
+    "CEP-DELTA-4",
+    needs=(_ASSEMBLE, "context/ingest"),
+)
+def deltas_come_to_the_same(server: Server) -> None:
+    """Edits of a known result make the list that would have come in full; an unknown one gets it in full."""
+    with server.connect(hostCapabilities=["assembleDelta"]) as host:
+        session = server.name()
+        members: Object = {"tokenBudget": 1500}
+        current: list[Object] = []
+        previous: Json = None
+        for message in chat(25):
+            ingest(host, session, message)
+            whole = assemble(host, session, **members).objects("/messages")
+            answer = assemble(host, session, previousResultId=previous, **members)
+            both = [answer.at(f"/result/{name}", None) is not None for name in ("messages", "edits")]
+            expect(both[0] != both[1], "messages and edits, or neither")
+            current = _edited(current, answer)
+            expect_equal(current, whole, "the list after the edits")
+            previous = answer.text("/resultId")
+        full = assemble(host, session, previousResultId="no such result", **members)
+        expect_equal(full.objects("/messages"), current, "messages for an unknown previousResultId")
+
+
+@check("assembling", "CEP-PROJ-1", needs=(_ASSEMBLE,))
+def unknown_projections(server: Server) -> None:
+    """A projection that the server does not know gets -32602."""
+    params: Json = {"sessionId": "s", "messages": [user("x")], "projection": "imax"}
+    expect_equal(server.shared().request(_ASSEMBLE, params).code, -32602, "code of the answer")
+
+
+@check("assembling", "CEP-PROJ-1", "CEP-PROJ-3", "CEP-PROJ-4", needs=(_ASSEMBLE, "context/ingest"))
+def codex_projection(server: Server) -> None:
+    """`codex` gives a prompt with this turn's text; the fingerprint changes exactly with the content."""
+    host, session = server.shared(), server.name()
+    ingest(host, session, user("What is the capital?"))
+    first = assemble(host, session, projection="codex")
+    again = assemble(host, session, projection="codex")
+    prompt = first.text("/contextProjection/prompt")
+    expect("What is the capital?" in prompt, "the turn's text is not in the prompt")
+    place = "/contextProjection/fingerprint"
+    expect_equal(again.text(place), first.text(place), "fingerprint of the same content")
+    ingest(host, session, assistant("Paris."))
+    ingest(host, session, user("And of Spain?"))
+    other = assemble(host, session, projection="codex")
+    expect(other.text(place) != first.text(place), "the content changed, the fingerprint did not")
+
+
+def _sum(parts: list[Object], member: str) -> int:
+    return sum(value for part in parts if isinstance(value := part.get(member), int))
+
+
+def _edited(current: list[Object], answer: Message) -> list[Object]:
+    if answer.at("/result/messages", None) is not None:
+        return answer.objects("/messages")
+    result = list(current)
+    for edit in reversed(answer.objects("/edits")):
+        start, count, messages = edit["start"], edit["deleteCount"], edit["messages"]
+        assert isinstance(start, int) and isinstance(count, int) and isinstance(messages, list)
+        result[start : start + count] = [message for message in messages if isinstance(message, dict)]
+    return result

@@ -1,0 +1,170 @@
+"""Cancellation, order, and how much may be under way."""
+
+from __future__ import annotations
+
+from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.server.conversation import assemble, history, ingest, text_of, user
+from sidecar.conformance.server.host import Host
+from sidecar.conformance.server.subject import Server
+from sidecar.conformance.server.suite import check
+from sidecar.conformance.server.wire import Json
+
+_COMPACT = "runtime/compact"
+
+
+def _held(server: Server, **limits: int) -> Host:
+    """A host that holds back its answers to `runtime/compact`."""
+    host = server.connect(hostCapabilities=[_COMPACT], engine="legacy", config={"limits": limits})
+    host.answers[_COMPACT] = lambda _: {}
+    return host
+
+
+@check("flow", "CEP-CANCEL-1", "CEP-CANCEL-2", "CEP-CANCEL-4", needs=("context/compact",))
+def cancelling_what_waits_for_the_host(server: Server) -> None:
+    """A cancelled request gets -32800, and the request that served it is cancelled too."""
+    with _held(server) as host:
+        host.begin("context/compact", {"sessionId": "any"}, id="slow")
+        asked = host.wait_for_request(_COMPACT)
+        host.cancel("slow")
+        expect_equal(host.answer("slow").code, -32800, "code of the answer to the cancelled request")
+        told = host.wait_for_notification("$/cancelRequest")
+        expect_equal(told.at("/params/id"), asked.id, "id that the server cancels")
+        host.alive()
+
+
+@check("flow", "CEP-CANCEL-5", "CEP-CANCEL-6")
+def cancelling_nothing(server: Server) -> None:
+    """Cancelling ids that are unknown or answered, and `initialize`, is ignored."""
+    with server.start() as host:
+        host.begin("initialize", server.params(), id="hello")
+        host.cancel("hello")
+        host.answer("hello").result()
+        host.cancel("hello")
+        host.cancel(987654)
+        host.notify("$/cancelRequest", {})
+        host.alive()
+
+
+@check("flow", "CEP-CANCEL-2", needs=("context/ingest", "session/export"))
+def cancelled_means_without_effect(server: Server) -> None:
+    """Of requests that are cancelled at once, those with a result are stored, those with -32800 are not."""
+    host, session = server.shared(), server.name()
+    ingest(host, session, user("first"))
+    ids: list[int | str] = []
+    for number in range(60):
+        ids.append(host.begin("context/ingest", {"sessionId": session, "message": user(f"text {number}")}))
+        if number % 2:
+            host.cancel(ids[-1])
+    expected: list[str] = ["first"]
+    for number, id in enumerate(ids):
+        answer = host.answer(id)
+        expect(answer.code in (None, -32800), f"code {answer.code}")
+        if answer.code is None:
+            expected.append(f"text {number}")
+    expect_equal([text_of(m) for m in history(host, session)], expected, "what is stored")
+
+
+@check("flow", "CEP-CANCEL-8", needs=("context/commitTurn", "session/export"))
+def a_cancelled_commit_keeps_its_key(server: Server) -> None:
+    """A commit that was cancelled can be sent again under the same key, and is stored once."""
+    host, session = server.shared(), server.name()
+    params: Json = {"sessionId": session, "advancementKey": "k", "messages": [user("once")]}
+    id = host.begin("context/commitTurn", params)
+    host.cancel(id)
+    first = host.answer(id)
+    expect(first.code in (None, -32800), f"code {first.code}")
+    second = host.result("context/commitTurn", params)
+    expect_equal(second.result("/status"), "committed" if first.code else "duplicate", "status of the second")
+    expect_equal(len(history(host, session)), 1, "number of stored messages")
+
+
+@check("flow", "CEP-ORDER-1", needs=("context/ingest", "context/assemble"))
+def effects_in_the_order_received(server: Server) -> None:
+    """Requests of one session take effect in order, however many are in flight."""
+    host, session = server.shared(), server.name()
+    ids: list[tuple[int, int | str]] = []
+    for number in range(100):
+        host.begin("context/ingest", {"sessionId": session, "message": user(f"number {number}")})
+        ids.append((number, host.begin("context/assemble", {"sessionId": session})))
+    for number, id in ids:
+        texts = [text_of(m) for m in host.answer(id).objects("/messages")]
+        wanted = f"number {number}"
+        expect(texts and texts[-1] == wanted, f"the answer behind {wanted!r} ends with {texts[-1:]}")
+
+
+@check("flow", "CEP-ORDER-2", "CEP-HOST-1", needs=("context/compact",))
+def sessions_do_not_wait_for_each_other(server: Server) -> None:
+    """A request that waits for the host does not hold up another session."""
+    with _held(server) as host:
+        host.begin("context/compact", {"sessionId": "slow"}, id="slow")
+        asked = host.wait_for_request(_COMPACT)
+        host.request("context/preflight", {"sessionId": "other", "tokenBudget": 1000})
+        host.write(
+            {"jsonrpc": "2.0", "id": asked.id, "result": {"ok": True, "compacted": False, "reason": "small"}}
+        )
+        host.answer("slow").result()
+
+
+@check("flow", "CEP-ORDER-5", needs=("context/assemble", "context/ingestBatch"))
+def assemble_is_repeatable(server: Server) -> None:
+    """The same `assemble` again has the same messages, epoch and additions, and stores nothing."""
+    host, session = server.shared(), server.name()
+    messages: list[Json] = [user("one"), {"role": "assistant", "content": "two"}, user("three")]
+    host.result("context/ingestBatch", {"sessionId": session, "messages": messages})
+    first, second = assemble(host, session), assemble(host, session)
+    for member in ("messages", "contextEpoch", "systemPromptAddition", "userMessageAppend"):
+        expect_equal(second.at(f"/result/{member}", None), first.at(f"/result/{member}", None), member)
+    expect_equal(len(history(host, session)), 3, "number of stored messages")
+
+
+@check("flow", "CEP-FLOW-1", "CEP-FLOW-2", needs=("context/compact",))
+def answers_are_read_however_many_requests_wait(server: Server) -> None:
+    """Answers of the host are read while more requests wait than are worked on at once."""
+    with _held(server, maxInFlight=4) as host:
+        for number in range(12):
+            host.begin("context/compact", {"sessionId": f"s{number}"}, id=f"c{number}")
+        answer: Json = {"ok": True, "compacted": False, "reason": "small"}
+        for _ in range(12):
+            asked = host.wait_for_request(_COMPACT)
+            host.write({"jsonrpc": "2.0", "id": asked.id, "result": answer})
+        for number in range(12):
+            host.answer(f"c{number}").result()
+
+
+@check("flow", "CEP-FLOW-3", needs=("context/compact", "context/ingest", "session/get"))
+def busy(server: Server) -> None:
+    """Beyond `limits.maxParkedBytes` a request gets 1007 at once, retryable and without effect."""
+    with _held(server, maxInFlight=1, maxParkedBytes=1000) as host:
+        host.begin("context/compact", {"sessionId": "slow"}, id="slow")
+        asked = host.wait_for_request(_COMPACT)
+        host.begin("session/get", {"sessionId": "x", "note": "x" * 2000}, id="refused")
+        answer = host.answer("refused")
+        expect_equal(answer.code, 1007, "code of the answer")
+        expect_equal(answer.at("/error/data/retryable"), True, "data.retryable")
+        host.write({"jsonrpc": "2.0", "id": asked.id, "error": {"code": -32603, "message": "no"}})
+        host.answer("slow").result()
+
+
+@check("flow", "CEP-FLOW-7", needs=("context/compact",))
+def hosts_that_do_not_answer(server: Server) -> None:
+    """A request to the host is cancelled after `limits.hostRequestTimeoutMs`, and the server goes on."""
+    with _held(server, hostRequestTimeoutMs=300) as host:
+        host.begin("context/compact", {"sessionId": "slow"}, id="slow")
+        asked = host.wait_for_request(_COMPACT)
+        result = host.answer("slow")
+        expect_equal(result.result("/ok"), False, "ok")
+        told = host.wait_for_notification("$/cancelRequest")
+        expect_equal(told.at("/params/id"), asked.id, "id that the server cancels")
+        host.write({"jsonrpc": "2.0", "id": asked.id, "result": {"ok": True, "compacted": True}})
+        host.alive()
+
+
+@check("flow", "CEP-BASE-13", "CEP-BASE-11", needs=("session/list",))
+def every_request_is_answered_once(server: Server) -> None:
+    """Of 500 requests sent at once each gets exactly one answer."""
+    with server.connect() as host:
+        ids = [host.begin("session/list", {"limit": 1}) for _ in range(500)]
+        for id in ids:
+            host.answer(id).result()
+        host.alive()
+        expect(not host.early(), "there are more answers than requests")
