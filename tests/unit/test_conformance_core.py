@@ -136,7 +136,7 @@ def test_the_short_text_leaves_out_what_passed() -> None:
 
 def test_the_json_document_has_everything_under_camel_case_names() -> None:
     document = json.loads(as_json(report("passes")))
-    assert document["counts"] == {"passed": 1, "failed": 0, "warned": 0, "undeclared": 0}
+    assert document["counts"] == {"passed": 1, "failed": 0, "warned": 0, "undeclared": 0, "errors": 0}
     assert document["declared"] == ["speed"]
     assert document["results"][0]["name"] == "first/passes"
 
