@@ -22,6 +22,7 @@ import { isCopy, session } from "./session.js";
 export const ENGINE_ID = "context-sidecar";
 
 const STORE_TIMEOUT_MS = 15_000;
+/** After a turn; before one, the user waits. */
 const MAINTAIN_TIMEOUT_MS = 60_000;
 /** Below the 180 seconds that the host allows. */
 const COMPACT_TIMEOUT_MS = 150_000;
@@ -61,6 +62,8 @@ class ContextEngine {
 
   /** Budget of the turn's first call; those of the tool loop leave out what the host adds. */
   #turnBudget: number | undefined;
+  /** True as long as the host has a call of the model in front of it. */
+  #userWaits = true;
 
   constructor(
     private readonly child: Child,
@@ -117,6 +120,7 @@ class ContextEngine {
   async commitTurn(params: CommitParams): Promise<{ status: "committed" | "duplicate" }> {
     const { advancementKey, messages, isHeartbeat } = params;
     if (isCopy(params.sessionId)) return { status: "committed" };
+    this.#userWaits = false;
     const request = { ...session(params), advancementKey, messages, isHeartbeat };
     return this.child.client.request("context/commitTurn", request, { timeoutMs: STORE_TIMEOUT_MS });
   }
@@ -155,7 +159,7 @@ class ContextEngine {
   async maintain(params: LifecycleParams) {
     if (isCopy(params.sessionId)) return UNTOUCHED;
     return this.#tolerant("maintain", UNTOUCHED, async () => {
-      const call = { timeoutMs: MAINTAIN_TIMEOUT_MS, signal: params.abortSignal };
+      const call = { timeoutMs: this.#userWaits ? this.assembleTimeoutMs : MAINTAIN_TIMEOUT_MS, signal: params.abortSignal };
       await lending(params.sessionId, params.runtimeContext?.llm, () =>
         this.child.client.request("context/maintain", session(params), call),
       );

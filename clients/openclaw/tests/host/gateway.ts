@@ -2,38 +2,25 @@
 
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { createWriteStream, existsSync, readFileSync } from "node:fs";
+import { createWriteStream, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
+import { bounded, ROOT, Tap } from "context-sidecar-testing";
 import { installOpenClaw } from "./install.js";
 import type { Installed } from "./install.js";
 
 const PLUGIN = fileURLToPath(new URL("../../../dist", import.meta.url));
-const ROOT = fileURLToPath(new URL("../../../../../", import.meta.url));
-const TAP = fileURLToPath(new URL("../../../tests/host/tapped_sidecar.py", import.meta.url));
-export const PYTHON = process.env["CONTEXT_SIDECAR_PYTHON"] ?? join(ROOT, ".venv/bin/python");
-
-/** One message on the pipes between plugin and sidecar. */
-export interface Tapped {
-  readonly to: "sidecar" | "host";
-  readonly body: {
-    readonly id?: number | string;
-    readonly method?: string;
-    readonly params?: Record<string, unknown>;
-    readonly result?: Record<string, unknown>;
-    readonly error?: { readonly code: number; readonly message: string };
-  };
-}
 
 export class Gateway {
   #process: ChildProcess | undefined;
 
   private constructor(
     readonly folder: string,
+    readonly tap: Tap,
     private readonly programs: Installed,
     private readonly env: NodeJS.ProcessEnv,
   ) {}
@@ -50,27 +37,14 @@ export class Gateway {
       OPENCLAW_CONFIG_PATH: join(folder, "openclaw.json"),
       PYTHONPATH: ROOT,
     };
-    const command = [PYTHON, TAP, join(folder, "tap.jsonl"), "serve"];
-    const config = configuration(folder, await freePort(), modelUrl, { command, ...plugin });
+    const tap = new Tap(join(folder, "tap.jsonl"));
+    const config = configuration(folder, await freePort(), modelUrl, { command: tap.command, ...plugin });
     await writeFile(join(folder, "openclaw.json"), JSON.stringify(config));
-    return new Gateway(folder, programs, env);
+    return new Gateway(folder, tap, programs, env);
   }
 
   get pid(): number | undefined {
     return this.#process?.pid;
-  }
-
-  /** What passed between plugin and sidecar so far. */
-  get tapped(): Tapped[] {
-    const path = join(this.folder, "tap.jsonl");
-    if (!existsSync(path)) return [];
-    const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
-    return lines.map((line) => JSON.parse(line) as Tapped);
-  }
-
-  /** Process id of the sidecar that was started last. */
-  get sidecarPid(): number {
-    return Number(readFileSync(join(this.folder, "tap.jsonl.pid"), "ascii"));
   }
 
   /** What the gateway wrote, for messages of failing tests. */
@@ -107,6 +81,16 @@ export class Gateway {
     });
   }
 
+  /** Ends the gateway as a crash would. */
+  async kill(): Promise<void> {
+    const gateway = this.#process;
+    this.#process = undefined;
+    if (gateway === undefined) return;
+    const ended = new Promise<void>((resolve) => gateway.once("exit", () => resolve()));
+    gateway.kill("SIGKILL");
+    await bounded(ended, 30_000, "the gateway to end");
+  }
+
   /** One turn; what the agent said. */
   async turn(sessionKey: string, message: string): Promise<string> {
     return this.command(["agent", "--session-key", sessionKey, "-m", message]);
@@ -137,15 +121,6 @@ export class Gateway {
       stdio: ["ignore", "pipe", "pipe"],
     });
   }
-}
-
-/** The value of a promise, or an error that says what did not happen in time. */
-export async function bounded<Value>(promise: Promise<Value>, milliseconds: number, what: string): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited ${milliseconds} ms in vain for ${what}`)), milliseconds);
-  });
-  return Promise.race([promise, limit]).finally(() => clearTimeout(timer));
 }
 
 async function freePort(): Promise<number> {

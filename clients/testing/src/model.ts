@@ -84,3 +84,13 @@ function chunks(reply: Exclude<Reply, { overflow: true }>, number: number): unkn
     { ...common, choices: [], usage: { prompt_tokens: 100, completion_tokens: 5, total_tokens: 105 } },
   ];
 }
+
+/** Calls a tool once, then answers. */
+export function toolOnce(name: string, args: Readonly<Record<string, unknown>>, answer: string): Script {
+  let called = false;
+  return () => {
+    if (called) return { say: answer };
+    called = true;
+    return { call: name, with: args };
+  };
+}
