@@ -17,7 +17,7 @@ NPM_QUIET := --no-audit --no-fund --loglevel=error
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-hosts openclaw-plugin lint bench soak venv lock schema clean
+.PHONY: help demo test test-hosts client-library openclaw-plugin pi-extension lint bench soak venv lock schema clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -28,13 +28,20 @@ demo: $(INSTALLED) ## Replay a recorded session through the sidecar
 test: $(INSTALLED) ## Run all tests but the long ones (ARGS=... goes to pytest)
 	@$(BIN)/pytest -q -m "not soak" --session-timeout=840 $(ARGS)
 
-test-hosts: $(INSTALLED) openclaw-plugin ## Run the TypeScript clients, and the real OpenClaw
+test-hosts: $(INSTALLED) openclaw-plugin pi-extension ## Run the TypeScript clients, in the real OpenClaw and pi too
 	cd clients/typescript && npm test
 	cd clients/openclaw && npm run check && npm test && npm run test-hosts
+	cd clients/pi && npm run check && npm run test-hosts
 
-openclaw-plugin: ## Build the plugin for OpenClaw into clients/openclaw/dist
+client-library:
 	cd clients/typescript && npm ci $(NPM_QUIET) && npm run build
+	cd clients/testing && npm run build
+
+openclaw-plugin: client-library ## Build the plugin for OpenClaw into clients/openclaw/dist
 	cd clients/openclaw && npm ci $(NPM_QUIET) && npm run build
+
+pi-extension: client-library ## Build the extension for pi into clients/pi/dist
+	cd clients/pi && npm ci $(NPM_QUIET) && npm run build
 
 lint: $(INSTALLED) ## Check style, types, layers and generated files
 	$(BIN)/ruff check
