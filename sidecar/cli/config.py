@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -98,7 +99,7 @@ def _engine_errors(settings: Settings) -> list[str]:
     errors: list[str] = []
     for name in named:
         try:
-            slot.check(name, None)
+            asyncio.run(slot.check(name, None))
         except EngineUnavailable as error:
             errors.append(str(error))
     return errors

@@ -39,8 +39,11 @@ class ChildProcess:
         on_stderr: Callable[[str], None],
         env: Mapping[str, str],
         cwd: str | Path | None,
+        stderr_pause_s: float = 0,
     ) -> ChildProcess:
         """Start the program; it is in a process group of its own, so that Ctrl-C leaves it to its host.
+
+        With `stderr_pause_s` its standard error is read no faster than one piece in so many seconds.
 
         Raises:
             SidecarNotStarted: there is no such program, or it may not be run.
@@ -67,7 +70,9 @@ class ChildProcess:
             raise
         finally:
             _close(child_in, child_out, child_err)
-        return cls(process, source, sink, StderrLines(error_end, on_stderr), error_end)
+        return cls(
+            process, source, sink, StderrLines(error_end, on_stderr, pause_s=stderr_pause_s), error_end
+        )
 
     @property
     def pid(self) -> int:

@@ -17,13 +17,17 @@ LONGEST_LINE = 4096
 class StderrLines:
     """Reads a descriptor until its end, so that the child never waits for a reader."""
 
-    def __init__(self, fd: int, take_line: Callable[[str], None]) -> None:
+    def __init__(self, fd: int, take_line: Callable[[str], None], *, pause_s: float = 0) -> None:
+        """With `pause_s`, nothing is read for so many seconds after each piece: a flood is held up."""
         self.last: deque[str] = deque(maxlen=KEPT_LINES)
         """The newest lines, without their line ends."""
         self._take_line = take_line
         self._rest = b""
         self._ended = asyncio.Event()
-        self._reading: Reading = open_reading(asyncio.get_running_loop(), fd, self._take)
+        self._pause_s = pause_s
+        self._loop = asyncio.get_running_loop()
+        self._pausing: asyncio.TimerHandle | None = None
+        self._reading: Reading = open_reading(self._loop, fd, self._take)
 
     async def drain(self, limit_s: float) -> None:
         """Wait for the end of the stream, `limit_s` seconds at most."""
@@ -35,12 +39,17 @@ class StderrLines:
     def close(self) -> None:
         """Read no more; what is left of a last line counts as a line."""
         self._reading.pause()
+        if self._pausing is not None:
+            self._pausing.cancel()
         self._end()
 
     def _take(self, chunk: bytes) -> None:
         if not chunk:
             self._end()
             return
+        if self._pause_s:
+            self._reading.pause()
+            self._pausing = self._loop.call_later(self._pause_s, self._reading.resume)
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
             self._emit(line)

@@ -44,6 +44,7 @@ class Entry:
         dialect: Dialect,
         cost: Callable[[Reading], int],
         reading: Reading | None = None,
+        tokens: int = -1,
     ) -> None:
         self.message_id = message_id
         self.position = position
@@ -63,7 +64,7 @@ class Entry:
         self._dialect = dialect
         self._cost = cost
         self._reading = reading
-        self._tokens = -1
+        self._tokens = tokens
         self._keys: IdentityKeys | None = None
 
     @property
@@ -98,6 +99,12 @@ class Entry:
             return self._copy(place, raw, None)
         entry = self._copy(place, self.raw, self._reading)
         entry._tokens, entry._keys = self._tokens, self._keys
+        return entry
+
+    def copy(self) -> Entry:
+        """The same message in an object of its own, for somebody who might change it."""
+        entry = self._copy(self.place, self.raw, self._reading)
+        entry._tokens, entry._keys, entry.whole = self._tokens, self._keys, self.whole
         return entry
 
     def stand_in(self, raw: bytes) -> Entry:

@@ -77,7 +77,7 @@ class SidecarApplication:
         store = await self._store(settings)
         try:
             sidecar = Sidecar(settings, store, profile, self._peer)
-            seat = sidecar.slot.take()
+            seat = await sidecar.slot.take()
         except EngineUnavailable as error:
             await store.close()
             raise to_rpc_error(error) from None

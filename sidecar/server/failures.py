@@ -27,12 +27,13 @@ class EngineFailed(RpcError):
 
     hint = "look at the sidecar's log, or select another engine"
 
-    def __init__(self, engine_id: str, method: str, message: str) -> None:
+    def __init__(self, engine_id: str, method: str, message: str, *, retryable: bool | None = None) -> None:
         message = without_paths(message)
         super().__init__(
             codes.ENGINE_FAILED,
             f"engine {engine_id} failed in {method}: {message}",
             {"engineId": engine_id, "method": method, "message": message},
+            retryable=retryable,
         )
 
 

@@ -14,7 +14,7 @@ from sidecar.engine.contract import CompactOutcome, CompactRequest, IncomingMess
 from sidecar.engine.host import HostCapabilityMissing, HostRequestFailed
 from sidecar.protocol.base import ABSENT
 from sidecar.rpc.errors import RpcError
-from sidecar.server.engine_session import EngineSession
+from sidecar.server.lending import own_session
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -80,7 +80,7 @@ class HostServices:
 
     async def store_message(self, session: Session, message: IncomingMessage) -> IngestOutcome:
         """Store one message; returns once it is durable."""
-        return await self._sidecar.intake.store(cast(EngineSession, session), message)
+        return await self._sidecar.intake.store(own_session(session), message)
 
     async def complete(
         self,
@@ -107,7 +107,7 @@ class HostServices:
         """Let the runtime compact by its own means."""
         from sidecar.protocol.runtime import CompactRuntimeParams, CompactRuntimeResult
 
-        handle = cast(EngineSession, session)
+        handle = own_session(session)
         params = CompactRuntimeParams(
             session_id=session.session_id,
             session_key=handle.session_key,

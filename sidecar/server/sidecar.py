@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import re
 from collections import OrderedDict
 from collections.abc import Awaitable
 from functools import cached_property
@@ -12,21 +10,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
-from sidecar.engine.host import HostCapabilityMissing
-from sidecar.engine.overflow import Overflow
-from sidecar.rpc.errors import RpcError
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.engines import EngineSlot, EngineUnavailable, Seat
-from sidecar.server.failures import EngineFailed
 from sidecar.server.handlers.lane import SessionLanes
-from sidecar.store.contract import SessionRef, SessionSettings, SessionStore, StoreError
+from sidecar.store.contract import SessionRef, SessionSettings, SessionStore
 from sidecar.store.spawn import BeginSpawn
 
 if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect
+    from sidecar.protocol.base import MessageFormat
     from sidecar.rpc.peer import Peer
     from sidecar.server.host_services import HostServices
     from sidecar.server.intake import Intake
+    from sidecar.server.running import EngineRunner
     from sidecar.server.sessions.reconcile import Reconciler
     from sidecar.server.sessions.registry import SessionRegistry
     from sidecar.server.sessions.spawns import Spawns
@@ -41,14 +37,12 @@ T = TypeVar("T")
 CHOICES = 20_000
 """Sessions whose configured engine is remembered without asking the store."""
 
-_log = logging.getLogger(__name__)
-
 
 class HostProfile(Struct, frozen=True, kw_only=True):
     """What the handshake said about the host."""
 
     namespace: str
-    message_format: str
+    message_format: MessageFormat
     capabilities: frozenset[str]
     supports_progress: bool = False
 
@@ -61,7 +55,7 @@ class Sidecar:
         self.store = store
         self.profile = profile
         self.peer = peer
-        self.slot = EngineSlot(settings, profile.capabilities, self._services)
+        self.slot = EngineSlot(settings, profile.capabilities, self._services, profile.message_format)
         self.closed = False
         self.lanes = SessionLanes(peer.lane_in_use)
         self._warm = False
@@ -210,7 +204,7 @@ class Sidecar:
         else:
             owner = agent_id
         agents = await self.configured("agent", owner) if owner else SessionSettings(None, None)
-        seat = self.slot.take(own.engine or agents.engine, own.config or agents.config)
+        seat = await self.slot.take(own.engine or agents.engine, own.config or agents.config)
         self._choices[session_id, agent_id] = seat
         if len(self._choices) > CHOICES:
             self._choices.popitem(last=False)
@@ -230,38 +224,40 @@ class Sidecar:
         """Ask the store again which engine serves which session."""
         self._choices.clear()
 
-    async def run_engine(self, seat: Seat, method: str, work: Awaitable[T]) -> T:
-        """An engine's answer within its time limit.
+    @cached_property
+    def _runner(self) -> EngineRunner:
+        from sidecar.server.running import EngineRunner
+
+        return EngineRunner(self.settings)
+
+    async def run_engine(
+        self,
+        seat: Seat,
+        method: str,
+        work: Awaitable[T],
+        session_id: str = "",
+        *,
+        result: type[Struct] | None = None,
+    ) -> T:
+        """An engine's answer within its time limit, of the type `result` where one is given.
 
         Raises:
-            EngineFailed: it raised, or took too long.
+            EngineFailed: it raised, answered nonsense, took too long, or is in quarantine for the session.
         """
-        limit_ms = self.settings.limits.engine_timeout_ms
-        limit = asyncio.timeout(limit_ms / 1000)
         seat.calls += 1
         try:
-            async with limit:
-                return await work
-        except (RpcError, StoreError, Overflow, HostCapabilityMissing):
-            raise
-        except TimeoutError as error:
-            if limit.expired():
-                raise EngineFailed(seat.id, method, f"no answer within {limit_ms} ms") from error
-            raise EngineFailed(seat.id, method, "TimeoutError") from error
-        except Exception as error:
-            _log.exception("engine %s failed in %s", seat.id, method)
-            raise EngineFailed(seat.id, method, _described(error)) from error
+            return await self._runner.run(seat, method, work, session_id, result=result)
         finally:
             seat.calls -= 1
             if seat.retired and not seat.calls:
-                await self._release(seat)
+                await self._runner.release(seat)
 
     async def dispose_engines(self) -> None:
         """Flush and release every engine; the next call makes a fresh instance."""
         self.forget_choices()
-        for seat in self.slot.retire():
-            if not seat.calls:
-                await self._release(seat)
+        idle = [seat for seat in self.slot.retire() if not seat.calls]
+        if idle:
+            await asyncio.gather(*(self._runner.release(seat) for seat in idle))
 
     async def ask_host(self, method: str, params: object, result_type: type[T]) -> T:
         """The host's answer to a request."""
@@ -283,22 +279,6 @@ class Sidecar:
         from sidecar.server.host_services import HostServices
 
         return HostServices(self, engine_id, settings)
-
-    async def _release(self, seat: Seat) -> None:
-        seat.retired = False
-        try:
-            async with asyncio.timeout(self.settings.limits.engine_timeout_ms / 1000):
-                await seat.engine.dispose()
-        except Exception:
-            _log.exception("engine %s failed in dispose", seat.id)
-
-
-_SPACES = re.compile(r"\s+")
-
-
-def _described(error: Exception) -> str:
-    text = _SPACES.sub(" ", str(error))[:500]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 __all__ = ["EngineUnavailable", "HostProfile", "Sidecar"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -41,6 +41,13 @@ class Entry(Part):
     """False keeps the plugin from being selected."""
     config: dict[str, Any] = Field(default_factory=dict[str, Any])
     """The plugin's own settings, checked by its own model."""
+    isolation: Literal["process", "inline"] | None = None
+    """Where an engine runs; heeded in the file only. By default engines from outside run in a process of
+    their own."""
+    memoryLimitMb: int = Field(default=1024, ge=64)
+    """Most memory that an engine's own process may take, in mebibytes; heeded in the file only."""
+    timeoutsMs: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict[str, int])
+    """How long one call may take, in milliseconds, by member of the engine, such as `assemble`."""
 
 
 class Load(Part):

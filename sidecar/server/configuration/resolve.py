@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sidecar.engine.links import LINKS_FILE
+from sidecar.server.configuration.from_wire import from_the_wire
 from sidecar.server.configuration.settings import (
     EngineEntry,
     Limits,
@@ -28,8 +30,6 @@ ENV_STATE_DIR = "CONTEXT_SIDECAR_STATE_DIR"
 ENV_CONFIG = "CONTEXT_SIDECAR_CONFIG"
 ENV_ENGINE = "CONTEXT_SIDECAR_ENGINE"
 ENV_MODEL_KEY = "CONTEXT_SIDECAR_MODEL_API_KEY"
-FILE_ONLY = ("load",)
-"""Members of `plugins` that decide which code is loaded; never taken from the wire."""
 
 
 class ConfigurationError(Exception):
@@ -59,9 +59,14 @@ def resolve(
     """
     path = config_file(file, environ)
     from_file = _read(path, required=file is not None or bool(environ.get(ENV_CONFIG)))
+    links = path.with_name(LINKS_FILE)
     if not from_file and not overrides:
-        return Settings(state_dir=_state_dir(environ, None, None), engine=engine or environ.get(ENV_ENGINE))
-    return _merged(from_file, dict(overrides or {}), engine, environ)
+        return Settings(
+            state_dir=_state_dir(environ, None, None),
+            engine=engine or environ.get(ENV_ENGINE),
+            links_file=links,
+        )
+    return _merged(from_file, dict(overrides or {}), engine, environ, links)
 
 
 def config_file(file: Path | None, environ: Mapping[str, str]) -> Path:
@@ -95,16 +100,14 @@ def _read(path: Path, *, required: bool) -> dict[str, Any]:
 
 
 def _merged(
-    from_file: dict[str, Any], overrides: dict[str, Any], engine: str | None, environ: Mapping[str, str]
+    from_file: dict[str, Any],
+    overrides: dict[str, Any],
+    engine: str | None,
+    environ: Mapping[str, str],
+    links: Path,
 ) -> Settings:
-
     warnings: list[str] = []
-    plugins = overrides.get("plugins")
-    if isinstance(plugins, dict):
-        kept: dict[str, Any] = {k: v for k, v in plugins.items() if k not in FILE_ONLY}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        if len(kept) < len(plugins):  # pyright: ignore[reportUnknownArgumentType]
-            warnings.append("plugins.load is heeded in the configuration file only")
-            overrides = {**overrides, "plugins": kept}
+    overrides = from_the_wire(overrides, warnings)
     _validated("configuration file", from_file)
     _validated("config", overrides)
     merged: Configuration = _validated("configuration", _deep(from_file, overrides))
@@ -121,10 +124,17 @@ def _merged(
         ),
         engine=engine or _slot(overrides) or environ.get(ENV_ENGINE) or merged.plugins.slots.contextEngine,
         entries={
-            name: EngineEntry(enabled=entry.enabled, config=entry.config)
+            name: EngineEntry(
+                enabled=entry.enabled,
+                config=entry.config,
+                isolation=entry.isolation,
+                memory_limit_mb=entry.memoryLimitMb,
+                timeouts_ms=entry.timeoutsMs,
+            )
             for name, entry in merged.plugins.entries.items()
         },
         load_paths=tuple(merged.plugins.load.paths),
+        links_file=links,
         on_engine_failure=merged.plugins.onEngineFailure,
         limits=Limits(
             max_message_bytes=limits.maxMessageBytes,

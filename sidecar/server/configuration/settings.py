@@ -36,6 +36,11 @@ class EngineEntry(Struct, frozen=True, kw_only=True):
 
     enabled: bool = True
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    isolation: Literal["process", "inline"] | None = None
+    """`None` leaves it to where the engine comes from."""
+    memory_limit_mb: int = 1024
+    timeouts_ms: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By member of the engine, in wire spelling, such as `afterTurn`."""
 
 
 class ModelSettings(Struct, frozen=True, kw_only=True):
@@ -63,6 +68,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The slot `plugins.slots.contextEngine`; `None` lets the host's capabilities decide."""
     entries: Mapping[str, EngineEntry] = field(default_factory=dict[str, EngineEntry])
     load_paths: tuple[str, ...] = ()
+    links_file: Path | None = None
+    """Where `engines link` keeps its list."""
     on_engine_failure: Literal["fail", "legacy"] = "fail"
     limits: Limits = Limits()
     token_counter: Literal["auto", "o200k", "cl100k", "estimate"] = "auto"

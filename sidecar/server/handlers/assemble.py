@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Raw, structs
 
-from sidecar.engine.contract import AssembleRequest, Assembly, Kept, Made
+from sidecar.engine.contract import AssembleRequest, Assembly, Kept, Session
 from sidecar.engine.guard.answer import Answer
 from sidecar.engine.guard.decisions import record
 from sidecar.engine.overflow import Overflow
@@ -19,9 +19,11 @@ from sidecar.protocol.context import (
 )
 from sidecar.rpc.call import Call
 from sidecar.rpc.router import Order, Router
+from sidecar.server.answer_checks import checked_assembly
 from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY, Seat
-from sidecar.server.failures import EngineFailed, SessionNotFound, overflow
+from sidecar.server.failures import SessionNotFound, overflow
+from sidecar.server.lending import LentSession
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.results import edits
@@ -122,11 +124,10 @@ class AssembleHandlers:
         return answer
 
     async def _asked(self, seat: Seat, session: EngineSession, request: AssembleRequest) -> Assembly:
-        assembly = await self._sidecar.run_engine(
-            seat, "context/assemble", seat.engine.assemble(session, request)
+        given = seat.lend(session)
+        return await self._sidecar.run_engine(
+            seat, "context/assemble", _chosen(seat, given, request), session.session_id
         )
-        _check(seat, assembly)
-        return assembly
 
     async def _learn(self, live: LiveSession, timeline: SessionTimeline) -> None:
         """Compare our count of the answer before with what the provider reported for it."""
@@ -190,17 +191,11 @@ async def _reserved(live: LiveSession, timeline: SessionTimeline, prompt: str | 
     return live.count(prompt) + MESSAGE_OVERHEAD
 
 
-def _check(seat: Seat, assembly: object) -> None:
-    """Refuse what is no assembly.
+async def _chosen(seat: Seat, session: Session, request: AssembleRequest) -> Assembly:
+    """The engine's choice, if it is one of messages of this session.
 
     Raises:
-        EngineFailed: the engine answered something else.
+        NonsenseAnswer: the engine answered something else.
     """
-    if not isinstance(assembly, Assembly):
-        raise EngineFailed(
-            seat.id, "context/assemble", f"the answer is a {type(assembly).__name__}, no Assembly"
-        )
-    if not all(isinstance(item, Kept | Made) for item in assembly.items):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise EngineFailed(
-            seat.id, "context/assemble", "the assembly holds items that are neither Kept nor Made"
-        )
+    assembly = checked_assembly(await seat.engine.assemble(session, request), request.budget)
+    return await session.redeemed(assembly) if isinstance(session, LentSession) else assembly

@@ -6,7 +6,13 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from sidecar.engine.contract import AssembleRequest, CompactOutcome, CompactRequest, ContextEngine
+from sidecar.engine.contract import (
+    AssembleRequest,
+    CompactOutcome,
+    CompactRequest,
+    MaintainOutcome,
+    PreflightOutcome,
+)
 from sidecar.engine.window import tokens_of
 from sidecar.protocol.context import (
     CompactContextParams,
@@ -81,8 +87,10 @@ class CompactHandlers:
         )
         detachable.set(call)
         with self._progress(session, params, "Compacting"):
-            work = seat.engine.compact(session, request)
-            outcome = await sidecar.run_engine(seat, "context/compact", work)
+            work = seat.engine.compact(seat.lend(session), request)
+            outcome = await sidecar.run_engine(
+                seat, "context/compact", work, params.session_id, result=CompactOutcome
+            )
         if outcome.compacted and seat.id != LEGACY:
             await _check_pins(session, request.budget)
             sidecar.peer.notify(
@@ -93,14 +101,16 @@ class CompactHandlers:
     async def maintain(self, params: MaintainContextParams, call: Call) -> MaintainContextResult:
         """Let the engine do its work between turns."""
         seat, session = await self._session(params)
-        if type(seat.engine).maintain is ContextEngine.maintain:
+        if not seat.has("maintain"):
             return MaintainContextResult(changed=False, bytes_freed=0, rewritten_entries=0)
         if session.live.head is None:
             raise SessionNotFound(params.session_id)
         detachable.set(call)
         with self._progress(session, params, "Maintaining"):
-            work = seat.engine.maintain(session, params.token_budget)
-            outcome = await self._sidecar.run_engine(seat, "context/maintain", work)
+            work = seat.engine.maintain(seat.lend(session), params.token_budget)
+            outcome = await self._sidecar.run_engine(
+                seat, "context/maintain", work, params.session_id, result=MaintainOutcome
+            )
         return MaintainContextResult(
             changed=outcome.changed,
             bytes_freed=outcome.bytes_freed,
@@ -120,11 +130,13 @@ class CompactHandlers:
         else:
             timeline = await sidecar.reconciler.timeline(live, params.messages, None)
         session = EngineSession(live, timeline, seat.id, agent_id=params.agent_id)
-        if type(seat.engine).preflight is not ContextEngine.preflight:
+        if seat.has("preflight"):
             await show_stubs(session)
             request = AssembleRequest(budget=max(params.token_budget - pending, 0))
-            work = seat.engine.preflight(session, request)
-            outcome = await sidecar.run_engine(seat, "context/preflight", work)
+            work = seat.engine.preflight(seat.lend(session), request)
+            outcome = await sidecar.run_engine(
+                seat, "context/preflight", work, params.session_id, result=PreflightOutcome
+            )
             return PreflightContextResult(
                 fits=outcome.fits, estimated_tokens=outcome.estimated_tokens + pending, action=outcome.action
             )

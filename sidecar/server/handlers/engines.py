@@ -32,16 +32,16 @@ class EngineHandlers:
         """Every engine that is installed."""
         del params, call
         slot = self._sidecar.slot
-        return ListEngineResult(engines=list(slot.listing(slot.take().id)))
+        return ListEngineResult(engines=await slot.listing((await slot.take()).id))
 
     async def doctor(self, params: DoctorEngineParams, call: Call) -> DoctorEngineResult:
         """What was looked at, in a stable order."""
         del params, call
-        checks = [self._engine(), self._settings(), await self._store(), self._tokens(), self._host()]
+        checks = [await self._engine(), self._settings(), await self._store(), self._tokens(), self._host()]
         return DoctorEngineResult(ok=all(check.ok for check in checks), checks=checks)
 
-    def _engine(self) -> DoctorCheck:
-        seat = self._sidecar.slot.take()
+    async def _engine(self) -> DoctorCheck:
+        seat = await self._sidecar.slot.take()
         info = seat.engine.info
         if seat.fallback_for is not None:
             return DoctorCheck(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import Raw
 
-from sidecar.engine.contract import IncomingMessage, IngestOutcome, StoringEngine
+from sidecar.engine.contract import IncomingMessage, IngestOutcome
 from sidecar.messages.contract import Mark
 from sidecar.protocol.base import ABSENT
 from sidecar.protocol.context import (
@@ -57,7 +57,7 @@ def register(router: Router, sidecar: Sidecar) -> None:
 
 def stores_directly(seat: Seat) -> bool:
     """True where the engine leaves ingesting to the store, so that no coroutine is needed."""
-    return type(seat.engine).ingest is StoringEngine.ingest
+    return seat.stores
 
 
 class IngestHandlers:
@@ -120,8 +120,11 @@ class IngestHandlers:
         seat = await self._sidecar.seat(params.session_id, params.agent_id, params.session_key)
         session = await self._session(seat, params)
         display = None if isinstance(new, Mark) else self._display(seat, message.raw, new.role)
-        work = seat.engine.ingest(session, message)
-        return _result(await self._sidecar.run_engine(seat, "context/ingest", work), display)
+        work = seat.engine.ingest(seat.lend(session), message)
+        outcome = await self._sidecar.run_engine(
+            seat, "context/ingest", work, params.session_id, result=IngestOutcome
+        )
+        return _result(outcome, display)
 
     def _display(self, seat: Seat, raw: bytes, role: str) -> bytes | None:
         """What users should see of a message, where its engine changes that.
@@ -199,7 +202,11 @@ class IngestHandlers:
             messages,
             handle.another,
             lambda session, message: self._sidecar.run_engine(
-                seat, "context/ingestBatch", seat.engine.ingest(session, message)
+                seat,
+                "context/ingestBatch",
+                seat.engine.ingest(seat.lend(session), message),
+                params.session_id,
+                result=IngestOutcome,
             ),
             store,
             lambda message, index, result: self._sidecar.intake.told(result, index, message.body),

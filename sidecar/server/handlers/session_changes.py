@@ -73,8 +73,8 @@ class SessionChangeHandlers:
         default = await self._inherited(params)
         engine = params.engine or before.engine or default
         if config is None and before.config and engine != (before.engine or default):
-            config = self._fitting(engine, before.config)
-        sidecar.slot.check(engine, config if config is not None else before.config)
+            config = await self._fitting(engine, before.config)
+        await sidecar.slot.check(engine, config if config is not None else before.config)
         if params.engine is not None or config is not None:
             await sidecar.store.write(
                 Configure(sidecar.profile.namespace, scope, scope_id, engine=params.engine, config=config)
@@ -141,10 +141,10 @@ class SessionChangeHandlers:
                 return agents.engine
         return sidecar.slot.default_id
 
-    def _fitting(self, engine: str, config: bytes) -> bytes | None:
+    async def _fitting(self, engine: str, config: bytes) -> bytes | None:
         """What replaces settings that were made for another engine: nothing where they are right for this."""
         try:
-            self._sidecar.slot.check(engine, config)
+            await self._sidecar.slot.check(engine, config)
         except EngineUnavailable:
             return b"{}"
         return None

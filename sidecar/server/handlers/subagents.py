@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Sequence
 
-from sidecar.engine.contract import ContextEngine
 from sidecar.protocol.session import ChangedSessionParams
 from sidecar.protocol.subagent import (
     EndedSubagentParams,
@@ -136,11 +135,11 @@ class SubagentHandlers:
         """Let the parent's engine prepare what it keeps of a spawn; the spawn goes where it fails."""
         sidecar = self._sidecar
         seat = await sidecar.seat(spawn.parent_id or "", None)
-        if type(seat.engine).prepare_spawn is ContextEngine.prepare_spawn:
+        if not seat.has("prepare_spawn"):
             return
         try:
             parent = await self._parent(spawn, seat.id)
-            work = seat.engine.prepare_spawn(parent, spawned_session(spawn))
+            work = seat.engine.prepare_spawn(parent and seat.lend(parent), spawned_session(spawn))
             await sidecar.run_engine(seat, "subagent/prepareSpawn", work)
         except BaseException:
             await self._roll_back(spawn.preparation_id, None)

@@ -54,9 +54,9 @@ class ToolHandlers:
             offered = (await sidecar.seat(params.session_id, params.agent_id)).engine.tools
         elif params.agent_id is not None:
             configured = await sidecar.configured("agent", params.agent_id)
-            offered = sidecar.slot.take(configured.engine, configured.config).engine.tools
+            offered = (await sidecar.slot.take(configured.engine, configured.config)).engine.tools
         else:
-            offered = sidecar.slot.take().engine.tools
+            offered = (await sidecar.slot.take()).engine.tools
         tools = [self._tool(target) for target in offered.values()]
         return ListToolsResult(
             tools=[

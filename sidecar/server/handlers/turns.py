@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import MsgspecError, Raw, json
 
-from sidecar.engine.contract import AfterTurnRequest, ContextEngine
+from sidecar.engine.contract import AfterTurnRequest, IngestOutcome
 from sidecar.messages.dialects.members import UsageMembers
 from sidecar.protocol.context import (
     AfterTurnContextParams,
@@ -111,7 +111,7 @@ class TurnHandlers:
         reported = _input_tokens(bytes(params.usage))
         if reported:
             await live.learn("", reported)
-        if type(seat.engine).after_turn is not ContextEngine.after_turn:
+        if seat.has("after_turn"):
             await live.refresh()
             request = AfterTurnRequest(
                 budget=params.token_budget,
@@ -120,7 +120,10 @@ class TurnHandlers:
             )
             session = self._session(seat, live, params)
             await self._sidecar.run_engine(
-                seat, "context/afterTurn", seat.engine.after_turn(session, request)
+                seat,
+                "context/afterTurn",
+                seat.engine.after_turn(seat.lend(session), request),
+                params.session_id,
             )
         return AfterTurnContextResult()
 
@@ -195,7 +198,11 @@ class TurnHandlers:
             new,
             lambda: self._session(seat, live, params),
             lambda session, message: sidecar.run_engine(
-                seat, "context/ingest", seat.engine.ingest(session, message)
+                seat,
+                "context/ingest",
+                seat.engine.ingest(seat.lend(session), message),
+                params.session_id,
+                result=IngestOutcome,
             ),
             keep,
             lambda message, index, result: sidecar.intake.told(result, index, message.body),

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sidecar.engine.contract import ContextEngine, SpawnEndReason
+from sidecar.engine.contract import SpawnEndReason
 from sidecar.server.engine_session import spawned_session
 from sidecar.store.contract import StoreError
 from sidecar.store.spawn import Spawn, SweepSpawns
@@ -66,7 +66,7 @@ class Spawns:
             sidecar.forget_choices()
             try:
                 seat = await sidecar.seat(spawn.child_id or spawn.parent_id or "", None)
-                if type(seat.engine).spawn_ended is not ContextEngine.spawn_ended:
+                if seat.has("spawn_ended"):
                     work = seat.engine.spawn_ended(spawned_session(spawn), reason)
                     await sidecar.run_engine(seat, "subagent/ended", work)
             except Exception:

@@ -109,6 +109,11 @@ class SessionTimeline:
         live = [entry for entry in self._live if first <= entry.place <= last]
         return [self._shown(entry) for entry in (*stored, *live)]
 
+    async def find(self, message_id: str) -> Entry | None:
+        """The entry of that id as the timeline shows it, `None` where it is not there."""
+        entry = await self._find(message_id)
+        return self._shown(entry) if entry else None
+
     def _shown(self, entry: Entry) -> Entry:
         return self.stubs.shown(entry) if self.stubs else entry
 

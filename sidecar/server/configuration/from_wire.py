@@ -1,0 +1,38 @@
+"""Takes out of the host's overrides what only the operator may decide: which code runs, and where."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+FILE_ONLY = ("load",)
+"""Members of `plugins` that decide which code is loaded."""
+FILE_ONLY_OF_ENTRY = ("isolation", "memoryLimitMb")
+"""Members of an entry that decide where its code runs."""
+
+
+def from_the_wire(overrides: dict[str, Any], warnings: list[str]) -> dict[str, Any]:
+    """The overrides without such members; `warnings` gets a line for each of them."""
+    plugins: Any = overrides.get("plugins")
+    if not isinstance(plugins, dict):
+        return overrides
+    kept = _without("plugins", cast("dict[str, Any]", plugins), FILE_ONLY, warnings)
+    entries: Any = kept.get("entries")
+    if isinstance(entries, dict):
+        kept["entries"] = {
+            name: _without(
+                f"plugins.entries.{name}", cast("dict[str, Any]", entry), FILE_ONLY_OF_ENTRY, warnings
+            )
+            if isinstance(entry, dict)
+            else entry
+            for name, entry in cast("dict[str, Any]", entries).items()
+        }
+    return {**overrides, "plugins": kept}
+
+
+def _without(
+    where: str, given: dict[str, Any], names: tuple[str, ...], warnings: list[str]
+) -> dict[str, Any]:
+    warnings += [
+        f"{where}.{name} is heeded in the configuration file only" for name in given if name in names
+    ]
+    return {name: value for name, value in given.items() if name not in names}

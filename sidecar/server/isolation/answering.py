@@ -1,0 +1,191 @@
+"""Answers what an engine's process asks about the sessions that it is working on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from contextvars import Context, copy_context
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from msgspec import Raw, json
+
+from sidecar.engine.contract import CompactRequest, IncomingMessage
+from sidecar.engine.host import HostCapabilityMissing, HostRequestFailed
+from sidecar.protocol import errors as codes
+from sidecar.rpc.call import Call
+from sidecar.rpc.errors import InvalidRequest, RpcError
+from sidecar.rpc.router import Router
+from sidecar.server.isolation.packing import Packer
+from sidecar.server.isolation.wire import (
+    Ask,
+    Completion,
+    Entries,
+    HostRequest,
+    Report,
+    SessionFacts,
+    Spawned,
+    Summaries,
+    Text,
+    Value,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from sidecar.engine.entry import Entry
+    from sidecar.server.host_services import HostServices
+    from sidecar.server.lending import LentSession
+
+
+class OfHandle(Protocol):
+    """Params that name a session."""
+
+    @property
+    def handle(self) -> int:
+        """What `SessionFacts` named it."""
+        ...
+
+
+A = TypeVar("A", bound=OfHandle)
+
+
+class _Served(NamedTuple):
+    session: LentSession
+    context: Context
+    """What the call that is served runs in: what is done for it is done there."""
+
+
+class Answering:
+    """The sessions that one process may ask about, each for as long as a call of its engine lasts."""
+
+    def __init__(self, host: HostServices) -> None:
+        self._host = host
+        self._packer = Packer()
+        self._served: dict[int, _Served] = {}
+        self._handles = count(1)
+        self.router = Router()
+        self._register()
+
+    def open(self, session: LentSession) -> SessionFacts:
+        """Let the process ask about a session."""
+        handle = next(self._handles)
+        self._served[handle] = _Served(session, copy_context())
+        history = session.history
+        return SessionFacts(
+            handle=handle,
+            session_id=session.session_id,
+            agent_id=session.agent_id,
+            history_version=history.version,
+            history_count=history.count,
+            factor=session.own.live.factor,
+        )
+
+    def close(self, handle: int) -> None:
+        """Let it ask no longer."""
+        self._served.pop(handle, None)
+
+    def _register(self) -> None:
+        asks: dict[str, Callable[[LentSession, Ask], Coroutine[Any, Any, object]]] = {
+            "timeline/tail": self._tail,
+            "timeline/opener": self._opener,
+            "timeline/system": self._system,
+            "timeline/resolve": self._resolve,
+            "timeline/before": self._before,
+            "history/read": self._read,
+            "state/get": self._state,
+            "state/save": self._save_state,
+            "summaries/list": self._summaries,
+            "summaries/add": self._add_summary,
+            "session/spawn": self._spawn,
+        }
+        for method, answer in asks.items():
+            self.router.request(method, Ask, self._handler(answer))
+        self.router.request("session/store", HostRequest, self._handler(self._store))
+        self.router.request("runtime/complete", Completion, self._handler(self._complete))
+        self.router.request("runtime/compact", HostRequest, self._handler(self._compact))
+        self.router.notification("session/progress", Report, self._progress)
+
+    def _handler(
+        self, answer: Callable[[LentSession, A], Coroutine[Any, Any, object]]
+    ) -> Callable[[A, Call], Coroutine[object, object, object]]:
+        async def handle(params: A, call: Call) -> object:
+            del call
+            served = self._served.get(params.handle)
+            if served is None:
+                raise InvalidRequest("the call for which this is asked is over")
+            loop = asyncio.get_running_loop()
+            return await loop.create_task(answer(served.session, params), context=served.context)
+
+        return handle
+
+    def _entries(
+        self, session: LentSession, ask: Ask, entries: Iterable[Entry], *, whole: bool = False
+    ) -> Entries:
+        return Entries(self._packer.pack(session.session_id, entries, again=ask.again), whole)
+
+    async def _tail(self, session: LentSession, ask: Ask) -> Entries:
+        entries, whole = await session.timeline.tail(ask.tokens)
+        return self._entries(session, ask, entries, whole=whole)
+
+    async def _opener(self, session: LentSession, ask: Ask) -> Entries:
+        opener = await session.timeline.opener(ask.turn)
+        return self._entries(session, ask, [opener] if opener else [])
+
+    async def _system(self, session: LentSession, ask: Ask) -> Entries:
+        return self._entries(session, ask, await session.timeline.system())
+
+    async def _before(self, session: LentSession, ask: Ask) -> Entries:
+        found = await session.timeline.before(ask.message_id, ask.limit, ask.since)
+        return self._entries(session, ask, found)
+
+    async def _read(self, session: LentSession, ask: Ask) -> Entries:
+        return self._entries(session, ask, await session.history.read(ask.first, ask.last))
+
+    async def _resolve(self, session: LentSession, ask: Ask) -> Text:
+        return Text(await session.timeline.resolve(ask.message_id))
+
+    async def _state(self, session: LentSession, ask: Ask) -> Value:
+        return Value(await session.state(ask.name))
+
+    async def _save_state(self, session: LentSession, ask: Ask) -> Verdict:
+        await session.save_state(ask.name, ask.value)
+        return Verdict(True)
+
+    async def _summaries(self, session: LentSession, ask: Ask) -> Summaries:
+        del ask
+        return Summaries(await session.summaries())
+
+    async def _spawn(self, session: LentSession, ask: Ask) -> Spawned:
+        del ask
+        return Spawned(await session.spawn())
+
+    async def _add_summary(self, session: LentSession, ask: Ask) -> Verdict:
+        if ask.node is None:
+            raise InvalidRequest("a summary is needed")
+        return Verdict(await session.add_summary(ask.node, ask.replaces))
+
+    async def _store(self, session: LentSession, params: HostRequest) -> Raw:
+        message = json.decode(params.request, type=IncomingMessage)
+        return Raw(json.encode(await self._host.store_message(session, message)))
+
+    async def _complete(self, session: LentSession, params: Completion) -> Text:
+        try:
+            text = await self._host.complete(
+                params.purpose,
+                params.messages,
+                system_prompt=params.system_prompt,
+                max_tokens=params.max_tokens,
+                session=session,
+            )
+        except (HostRequestFailed, HostCapabilityMissing) as error:
+            raise RpcError(codes.HOST_CAPABILITY_MISSING, str(error)) from None
+        return Text(text)
+
+    async def _compact(self, session: LentSession, params: HostRequest) -> Raw:
+        request = json.decode(params.request, type=CompactRequest)
+        return Raw(json.encode(await self._host.delegate_compaction(session, request)))
+
+    def _progress(self, params: Report) -> None:
+        served = self._served.get(params.handle)
+        if served is not None:
+            served.session.progress(params.message, params.percentage)

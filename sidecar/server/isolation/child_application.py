@@ -1,0 +1,248 @@
+"""Loads the engine when the handshake comes, then serves the members that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec import Raw, json
+
+from sidecar import __version__
+from sidecar.engine.contract import (
+    AfterTurnRequest,
+    AssembleRequest,
+    CompactRequest,
+    ContextEngine,
+    IncomingMessage,
+    Kept,
+    Session,
+)
+from sidecar.engine.loading import EngineNotLoadable, load_engine
+from sidecar.engine.sources import Found
+from sidecar.messages.dialects import dialect
+from sidecar.protocol import errors as codes
+from sidecar.protocol.initialize import (
+    ContextEngineCapabilities,
+    ContextEngineOptions,
+    ExperimentalCapabilities,
+    InitializeParams,
+    InitializeResult,
+    Limits,
+    PeerInfo,
+    ServerCapabilities,
+)
+from sidecar.protocol.versions import LATEST
+from sidecar.rpc.call import Call
+from sidecar.rpc.errors import RpcError
+from sidecar.server.answer_checks import checked_assembly
+from sidecar.server.configuration.settings import Limits as Bounds
+from sidecar.server.contained import Raised, contained, described
+from sidecar.server.engine_kinds import (
+    SettingsRefused,
+    describe,
+    optional_members,
+    stores_plainly,
+    validated_settings,
+)
+from sidecar.server.failures import without_paths
+from sidecar.server.isolation.child_host import ChildHost, serving
+from sidecar.server.isolation.child_session import ChildSession, Line
+from sidecar.server.isolation.told import told
+from sidecar.server.isolation.unpacking import Unpacker
+from sidecar.server.isolation.wire import (
+    AssemblyAnswer,
+    Description,
+    EngineCall,
+    EngineSettings,
+    Item,
+    MaintainRequest,
+    Nothing,
+    PrepareSpawnRequest,
+    SpawnEndedRequest,
+)
+from sidecar.tokens.choose import counter
+
+if TYPE_CHECKING:
+    from sidecar.messages.contract import Dialect
+    from sidecar.rpc.peer import Peer
+    from sidecar.rpc.router import Router
+    from sidecar.tokens.contract import TokenCounter
+
+R = TypeVar("R")
+Work = Callable[[Session, bytes], Coroutine[object, object, object]]
+
+
+class EngineApplication:
+    """What the lifecycle drives; see `sidecar.server.lifecycle.Application`."""
+
+    def __init__(
+        self, router: Router, peer: Peer, engine_id: str, target: str, places: tuple[str, ...]
+    ) -> None:
+        self._router = router
+        self._peer = peer
+        self._found = Found(engine_id, target, "path", places=places)
+        self._engine: ContextEngine | None = None
+
+    async def initialize(self, params: InitializeParams) -> InitializeResult:
+        """The engine is loaded and its settings are validated before this answers.
+
+        Raises:
+            RpcError: 1001, with what is wrong.
+        """
+        given = params.initialization_options
+        options = (given.context_engine if given else None) or ContextEngineOptions()
+        config = json.decode(bytes(options.config) or b"{}", type=EngineSettings)
+        count = counter(config.counter)
+        made = await contained(self._make(options, config, count))
+        if isinstance(made, Raised):
+            raise RpcError(codes.ENGINE_UNAVAILABLE, without_paths(_unavailable(made.error, self._found.id)))
+        self._engine = made
+        EngineMembers(self._peer, made, dialect(options.message_format), count).register(self._router)
+        return _answer(options, made, self._router.methods)
+
+    async def close(self) -> None:
+        """Release the engine."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await contained(engine.dispose())
+
+    async def _make(
+        self, options: ContextEngineOptions, config: EngineSettings, count: TokenCounter
+    ) -> ContextEngine:
+        kind = load_engine(self._found)
+        settings = validated_settings(kind, config.settings)
+        capabilities = frozenset(options.host_capabilities or ())
+        return kind(ChildHost(self._peer, self._found.id, capabilities, count, settings))
+
+
+class EngineMembers:
+    """Serves the requests that call members of the engine."""
+
+    def __init__(self, peer: Peer, engine: ContextEngine, reader: Dialect, count: TokenCounter) -> None:
+        self._peer = peer
+        self._engine = engine
+        self._dialect = reader
+        self._counter = count
+        self._unpacker = Unpacker(reader)
+
+    def register(self, router: Router) -> None:
+        """Serve them."""
+        router.request("engine/describe", Nothing, self._describe)
+        router.request("engine/ping", Nothing, _pong)
+        members: dict[str, Work] = {
+            "assemble": self._assemble,
+            "ingest": self._ingest,
+            "compact": self._compact,
+            "afterTurn": self._after_turn,
+            "preflight": self._preflight,
+            "maintain": self._maintain,
+            "prepareSpawn": self._prepare_spawn,
+            "subagentEnded": self._spawn_ended,
+        }
+        for name, work in members.items():
+            router.request(f"engine/{name}", EngineCall, self._handler(work))
+
+    def _handler(self, work: Work) -> Callable[[EngineCall, Call], Coroutine[object, object, Raw]]:
+        async def handle(params: EngineCall, call: Call) -> Raw:
+            del call
+            serving.set(params.session.handle)
+            session = ChildSession(Line(self._peer, params.session, self._unpacker), self._counter)
+            outcome = await contained(work(session, bytes(params.request)))
+            if isinstance(outcome, Raised):
+                raise told(outcome.error)
+            try:
+                return Raw(json.encode(outcome))
+            except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
+                raise told(error) from None
+
+        return handle
+
+    def _describe(self, params: Nothing, call: Call) -> Description:
+        del params, call
+        kind = type(self._engine)
+        return Description(
+            own=list(optional_members(kind)),
+            stores=stores_plainly(kind) and kind.display is ContextEngine.display,
+            tools=dict(kind.tools),
+        )
+
+    async def _assemble(self, session: Session, request: bytes) -> AssemblyAnswer:
+        asked = json.decode(request, type=AssembleRequest)
+        assembly = checked_assembly(await self._engine.assemble(session, asked), asked.budget)
+        return AssemblyAnswer(
+            [
+                Item(item.entry.message_id, item.kind) if isinstance(item, Kept) else Item(made=item)
+                for item in assembly.items
+            ],
+            assembly.system_prompt_addition,
+            assembly.user_message_append,
+        )
+
+    async def _ingest(self, session: Session, request: bytes) -> object:
+        message = json.decode(request, type=IncomingMessage)
+        outcome = await self._engine.ingest(session, message)
+        shown = self._engine.display(message.raw, self._dialect.glance(message.raw).role, self._dialect)
+        if shown is None or outcome.display_message is not None:
+            return outcome
+        return msgspec.structs.replace(outcome, display_message=shown)
+
+    async def _compact(self, session: Session, request: bytes) -> object:
+        return await self._engine.compact(session, json.decode(request, type=CompactRequest))
+
+    async def _after_turn(self, session: Session, request: bytes) -> Nothing:
+        await self._engine.after_turn(session, json.decode(request, type=AfterTurnRequest))
+        return Nothing()
+
+    async def _preflight(self, session: Session, request: bytes) -> object:
+        return await self._engine.preflight(session, json.decode(request, type=AssembleRequest))
+
+    async def _maintain(self, session: Session, request: bytes) -> object:
+        return await self._engine.maintain(session, json.decode(request, type=MaintainRequest).budget)
+
+    async def _prepare_spawn(self, session: Session, request: bytes) -> Nothing:
+        asked = json.decode(request, type=PrepareSpawnRequest)
+        await self._engine.prepare_spawn(session if asked.parent else None, asked.spawn)
+        return Nothing()
+
+    async def _spawn_ended(self, session: Session, request: bytes) -> Nothing:
+        del session
+        asked = json.decode(request, type=SpawnEndedRequest)
+        await self._engine.spawn_ended(asked.spawn, asked.reason)
+        return Nothing()
+
+
+def _unavailable(error: BaseException, engine_id: str) -> str:
+    if isinstance(error, EngineNotLoadable | SettingsRefused):
+        return str(error)
+    return f"{engine_id} does not start: {described(error)}"
+
+
+def _pong(params: Nothing, call: Call) -> Nothing:
+    del call
+    return params
+
+
+def _answer(options: ContextEngineOptions, engine: ContextEngine, methods: list[str]) -> InitializeResult:
+    bounds = Bounds()
+    return InitializeResult(
+        capabilities=ServerCapabilities(
+            experimental=ExperimentalCapabilities(
+                context_engine=ContextEngineCapabilities(
+                    protocol_version=LATEST,
+                    engine=describe(engine.info, optional_members(type(engine))),
+                    methods=methods,
+                    tools=list(engine.tools),
+                    message_formats=[options.message_format],
+                    limits=Limits(
+                        max_message_bytes=bounds.max_message_bytes,
+                        max_in_flight=bounds.max_in_flight,
+                        max_parked_bytes=bounds.max_parked_bytes,
+                        host_request_timeout_ms=bounds.host_request_timeout_ms,
+                        default_token_budget=bounds.default_token_budget,
+                    ),
+                )
+            )
+        ),
+        server_info=PeerInfo(name="context-sidecar", version=__version__),
+    )

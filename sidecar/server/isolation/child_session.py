@@ -1,0 +1,170 @@
+"""One session as an engine in a process of its own sees it: whatever it asks, the sidecar answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sidecar.engine.contract import Tail
+from sidecar.server.isolation.unpacking import BodyMissing, Unpacker
+from sidecar.server.isolation.wire import (
+    Ask,
+    Entries,
+    Report,
+    SessionFacts,
+    Spawned,
+    Summaries,
+    Text,
+    Value,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from sidecar.engine.contract import SpawnedSession
+    from sidecar.engine.entry import Entry
+    from sidecar.rpc.peer import Peer
+    from sidecar.store.contract import SummaryNode
+    from sidecar.tokens.contract import TokenCounter
+
+T = TypeVar("T")
+
+REPORTS = 200
+"""Reports of progress that one call passes on; of an engine that makes more, the rest is not heard."""
+
+
+class Line:
+    """Asks the sidecar about one session, for as long as a call lasts."""
+
+    def __init__(self, peer: Peer, facts: SessionFacts, unpacker: Unpacker) -> None:
+        self._peer = peer
+        self.facts = facts
+        """What the sidecar told of the session."""
+        self._unpacker = unpacker
+
+    async def ask(self, method: str, result: type[T], **members: Any) -> T:
+        """The sidecar's answer."""
+        return await self._peer.request(method, Ask(self.facts.handle, **members), result, timeout_ms=0)
+
+    async def entries(self, method: str, **members: Any) -> Tail:
+        """A piece of the session, bodies that are not kept here asked for again."""
+        found = await self.ask(method, Entries, **members)
+        try:
+            return Tail(self._unpacker.unpack(self.facts.session_id, found.entries), found.whole)
+        except BodyMissing:
+            found = await self.ask(method, Entries, again=True, **members)
+            return Tail(self._unpacker.unpack(self.facts.session_id, found.entries), found.whole)
+
+    def report(self, message: str, percentage: int | None) -> None:
+        """Tell the sidecar how far the engine has come."""
+        self._peer.notify("session/progress", Report(message[:200], self.facts.handle, percentage))
+
+
+class ChildTimeline:
+    """The session's messages; see `sidecar.engine.contract.Timeline`."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    async def tail(self, tokens: int) -> Tail:
+        """The newest entries, going back until they hold more than `tokens` tokens."""
+        return await self._line.entries("timeline/tail", tokens=min(int(tokens), 1 << 60))
+
+    async def opener(self, turn: int) -> Entry | None:
+        """The user message that opened a turn."""
+        found = (await self._line.entries("timeline/opener", turn=turn)).entries
+        return found[0] if found else None
+
+    async def system(self) -> list[Entry]:
+        """The system messages of the whole timeline."""
+        return (await self._line.entries("timeline/system")).entries
+
+    async def resolve(self, message_id: str) -> str | None:
+        """The id that a message has on the timeline now."""
+        return (await self._line.ask("timeline/resolve", Text, message_id=message_id)).text
+
+    async def before(self, message_id: str, limit: int, since: str | None = None) -> list[Entry]:
+        """The `limit` entries in front of a message."""
+        asked = await self._line.entries("timeline/before", message_id=message_id, limit=limit, since=since)
+        return asked.entries
+
+
+class ChildHistory:
+    """The session's stored messages; see `sidecar.engine.contract.History`."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    @property
+    def version(self) -> str:
+        """Another one whenever stored messages change in another way than by appending."""
+        return self._line.facts.history_version
+
+    @property
+    def count(self) -> int:
+        """How many messages are stored."""
+        return self._line.facts.history_count
+
+    async def read(self, first: int, last: int) -> list[Entry]:
+        """The entries at positions `first` to `last`."""
+        return (await self._line.entries("history/read", first=first, last=last)).entries
+
+
+class ChildSession:
+    """A session for the length of one call; see `sidecar.engine.contract.Session`."""
+
+    def __init__(self, line: Line, counter: TokenCounter) -> None:
+        self._line = line
+        self._counter = counter
+        self._reports = 0
+        self.timeline = ChildTimeline(line)
+        self.history = ChildHistory(line)
+
+    @property
+    def handle(self) -> int:
+        """Names the session towards the sidecar for as long as the call lasts."""
+        return self._line.facts.handle
+
+    @property
+    def session_id(self) -> str:
+        """The host's key of the session."""
+        return self._line.facts.session_id
+
+    @property
+    def agent_id(self) -> str | None:
+        """The agent that owns the session."""
+        return self._line.facts.agent_id
+
+    def calibrated(self, tokens: int) -> int:
+        """What so many tokens of our own count in a budget."""
+        return ceil(tokens * self._line.facts.factor)
+
+    def count(self, text: str) -> int:
+        """Tokens of a text as the budget counts them."""
+        return self.calibrated(self._counter.count(text))
+
+    async def state(self, name: str) -> bytes | None:
+        """A value that this engine kept for the session."""
+        return (await self._line.ask("state/get", Value, name=name)).value
+
+    async def save_state(self, name: str, value: bytes | None) -> None:
+        """Keep a small value durably."""
+        await self._line.ask("state/save", Verdict, name=name, value=value)
+
+    async def summaries(self) -> list[SummaryNode]:
+        """The session's summaries by first position."""
+        return (await self._line.ask("summaries/list", Summaries)).nodes
+
+    async def add_summary(self, node: SummaryNode, replaces: Sequence[str] = ()) -> bool:
+        """Keep a summary in place of others; false where the history changed since the call began."""
+        return (await self._line.ask("summaries/add", Verdict, node=node, replaces=list(replaces))).ok
+
+    async def spawn(self) -> SpawnedSession | None:
+        """How the session was spawned by another one."""
+        return (await self._line.ask("session/spawn", Spawned)).spawn
+
+    def progress(self, message: str, percentage: int | None = None) -> None:
+        """Report progress to the host, if it asked for it."""
+        self._reports += 1
+        if self._reports <= REPORTS:
+            self._line.report(message, percentage)

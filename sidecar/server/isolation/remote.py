@@ -1,0 +1,217 @@
+"""An engine that runs in a process of its own, as the sidecar works with it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+
+from msgspec import Raw, json
+
+from sidecar.engine.contract import (
+    AfterTurnRequest,
+    AssembleRequest,
+    Assembly,
+    CompactOutcome,
+    CompactRequest,
+    ContextEngine,
+    EngineInfo,
+    IncomingMessage,
+    IngestOutcome,
+    Kept,
+    Made,
+    MaintainOutcome,
+    PreflightOutcome,
+    Session,
+    SpawnedSession,
+    SpawnEndReason,
+)
+from sidecar.rpc.errors import InvalidResult, RemoteError
+from sidecar.server.answer_checks import NonsenseAnswer
+from sidecar.server.engine_kinds import declared
+from sidecar.server.isolation.process import EngineProcess, ProcessFailed, ProcessPlan
+from sidecar.server.isolation.told import understood
+from sidecar.server.isolation.wire import (
+    AssemblyAnswer,
+    EngineCall,
+    MaintainRequest,
+    Nothing,
+    PrepareSpawnRequest,
+    SessionFacts,
+    SpawnEndedRequest,
+)
+
+if TYPE_CHECKING:
+    from sidecar.server.host_services import HostServices
+    from sidecar.server.lending import LentSession
+
+T = TypeVar("T")
+
+REPEATABLE = ("assemble", "preflight")
+"""Members that change nothing, so that a call which another one has brought down is made again."""
+CRASHES = 5
+"""So many ends of the process within `CRASH_WINDOW_S` stop it from being started again for that long."""
+CRASH_WINDOW_S = 60.0
+
+
+class RemoteEngine(ContextEngine):
+    """Hands every call over to the process, which is started again when it has ended."""
+
+    info: ClassVar[EngineInfo]
+
+    def __init__(self, host: HostServices, plan: ProcessPlan, process: EngineProcess) -> None:
+        super().__init__(host)
+        self._services = host
+        self._plan = plan
+        self._process = process
+        self._starting: asyncio.Task[EngineProcess] | None = None
+        self._ends: deque[float] = deque(maxlen=CRASHES)
+        self._checks: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    async def start(cls, host: HostServices, plan: ProcessPlan) -> RemoteEngine:
+        """An engine whose process has loaded it.
+
+        Raises:
+            EngineRefused: the engine does not load, or its settings are wrong.
+            ProcessFailed: the process does not start, or ends again.
+        """
+        process = await EngineProcess.start(plan, host)
+        # Tools of its own would run code from outside in this process.
+        tools = {n: t for n, t in process.description.tools.items() if t.startswith("sidecar.")}
+        kind = type("RemoteEngine", (cls,), {"info": declared(process.info), "tools": tools})
+        return cast("type[RemoteEngine]", kind)(host, plan, process)
+
+    @property
+    def own_members(self) -> tuple[str, ...]:
+        """Optional members that the engine has itself."""
+        return tuple(self._process.description.own)
+
+    @property
+    def stores_plainly(self) -> bool:
+        """True where messages need not be shown to the engine when they come in."""
+        return self._process.description.stores
+
+    @property
+    def ends(self) -> int:
+        """How often the process has ended unasked within the last minute."""
+        now = time.monotonic()
+        return sum(now - end < CRASH_WINDOW_S for end in self._ends)
+
+    async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:
+        """Take in one message."""
+        return await self._call("ingest", session, message, IngestOutcome)
+
+    async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
+        """Choose what the model should see."""
+        answer = await self._call("assemble", session, request, AssemblyAnswer)
+        timeline = cast("LentSession", session).timeline
+        items: list[Kept | Made] = []
+        for item in answer.items:
+            if item.made is not None:
+                items.append(item.made)
+            else:
+                items.append(Kept(await timeline.redeem(item.id or ""), item.kind))
+        return Assembly(
+            items=items,
+            system_prompt_addition=answer.system_prompt_addition,
+            user_message_append=answer.user_message_append,
+        )
+
+    async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
+        """Make room."""
+        return await self._call("compact", session, request, CompactOutcome)
+
+    async def after_turn(self, session: Session, request: AfterTurnRequest) -> None:
+        """React to a finished turn."""
+        await self._call("afterTurn", session, request, Nothing)
+
+    async def maintain(self, session: Session, budget: int | None) -> MaintainOutcome:
+        """Background work between turns."""
+        return await self._call("maintain", session, MaintainRequest(budget), MaintainOutcome)
+
+    async def preflight(self, session: Session, request: AssembleRequest) -> PreflightOutcome:
+        """Predict whether the next answer fits."""
+        return await self._call("preflight", session, request, PreflightOutcome)
+
+    async def prepare_spawn(self, parent: Session | None, spawn: SpawnedSession) -> None:
+        """A session is about to be spawned."""
+        await self._call("prepareSpawn", parent, PrepareSpawnRequest(spawn, parent is not None), Nothing)
+
+    async def spawn_ended(self, spawn: SpawnedSession, reason: SpawnEndReason) -> None:
+        """A spawned session has ended."""
+        await self._call("subagentEnded", None, SpawnEndedRequest(spawn, reason), Nothing)
+
+    async def dispose(self) -> None:
+        """End the process."""
+        if self._starting is not None:
+            self._starting.cancel()
+        for check in self._checks:
+            check.cancel()
+        await self._process.close()
+
+    async def _call(self, member: str, session: Session | None, request: object, result: type[T]) -> T:
+        process = await self._running()
+        try:
+            return await self._request(process, member, session, request, result)
+        except ProcessFailed:
+            self._ends.append(time.monotonic())
+            if not (process.condemned and member in REPEATABLE):
+                raise
+        return await self._request(await self._running(), member, session, request, result)
+
+    async def _request(
+        self, process: EngineProcess, member: str, session: Session | None, request: object, result: type[T]
+    ) -> T:
+        answering = process.answering
+        facts = answering.open(cast("LentSession", session)) if session else SessionFacts(0, "")
+        try:
+            call = EngineCall(facts, Raw(json.encode(request)))
+            return await process.request(f"engine/{member}", call, result)
+        except RemoteError as error:
+            raise understood(error) or EngineProblem(error.message) from None
+        except InvalidResult as error:
+            raise NonsenseAnswer(error.message) from None
+        except asyncio.CancelledError:
+            self._check(process)
+            raise
+        finally:
+            answering.close(facts.handle)
+
+    async def _running(self) -> EngineProcess:
+        """The process, started again where it has ended.
+
+        Raises:
+            ProcessFailed: it ends again and again.
+        """
+        if self._process.alive:
+            return self._process
+        if self._starting is None:
+            if self.ends >= CRASHES:
+                wait = CRASH_WINDOW_S - (time.monotonic() - self._ends[0])
+                raise ProcessFailed(
+                    f"the engine's process has ended {CRASHES} times within a minute and is started again "
+                    f"in {wait:.0f} s"
+                )
+            self._starting = asyncio.create_task(self._restart())
+        return await asyncio.shield(self._starting)
+
+    async def _restart(self) -> EngineProcess:
+        try:
+            old, self._process = self._process, await EngineProcess.start(self._plan, self._services)
+            await old.close()
+            return self._process
+        finally:
+            self._starting = None
+
+    def _check(self, process: EngineProcess) -> None:
+        """A call was given up: see whether the process still answers, or is stuck."""
+        if process.alive:
+            check = asyncio.create_task(process.look_after())
+            self._checks.add(check)
+            check.add_done_callback(self._checks.discard)
+
+
+class EngineProblem(Exception):
+    """Raised when the engine raised in its process; the text is what it told."""
