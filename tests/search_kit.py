@@ -8,8 +8,11 @@ import apsw
 import pytest
 
 from sidecar.store.contract import SessionRef
+from sidecar.store.indexing import jobs as index_jobs
+from sidecar.store.postgres import indexer as postgres_indexer
+from sidecar.store.postgres import writer as postgres_writer
 from sidecar.store.search import Searchable, SearchKind, SearchQuery, SearchResult
-from sidecar.store.sqlite import index_jobs, writer
+from sidecar.store.sqlite import writer
 from tests.store_kit import LIMIT_S, REF, Driver
 
 TOOL_MARK = "\u2063"
@@ -35,11 +38,13 @@ def positions(store: Driver, text: str, kind: SearchKind = "words", **members: A
 
 
 def index_in_small_portions(patch: pytest.MonkeyPatch) -> None:
-    """Let a SQLite store make segments of a few messages, soon, and merge them often."""
+    """Let stores make segments of a few messages, soon, and merge them often."""
     patch.setattr(index_jobs, "CHUNK", 4)
-    patch.setattr(index_jobs, "_FAN_IN", 3)
-    patch.setattr(index_jobs, "_LEVELS", (10, 30))
+    patch.setattr(index_jobs, "LEVELS", ((10, 3), (30, 3)))
     patch.setattr(writer, "_PAUSE_S", 0.001)
+    patch.setattr(postgres_writer, "_INDEX_FROM_S", 0.001)
+    patch.setattr(postgres_indexer, "_PAUSE_S", 0.001)
+    patch.setattr(postgres_indexer, "_RETRY_S", 0.01)
 
 
 def indexed(path: Path) -> int:

@@ -13,6 +13,7 @@ from sidecar.store.contract import Delete, Fork, SessionRef, Truncate
 from sidecar.store.indexing.folding import fold
 from sidecar.store.indexing.questions import question
 from sidecar.store.indexing.terms import document_terms
+from tests.postgres_server import shared_server
 from tests.search_kit import index_in_small_portions, positions, rest, search
 from tests.store_kit import Driver, user
 
@@ -42,7 +43,8 @@ class SearchMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         path = Path(self.folder.name) / "store.db"
-        self.driver = Driver(lambda: open_store(self.kind, path))
+        url = shared_server().fresh() if self.kind == "postgres" else None
+        self.driver = Driver(lambda: open_store(self.kind, path, url=url))
         self.driver.__enter__()
         self.texts: dict[SessionRef, list[str]] = {ref: [] for ref in REFS}
 
@@ -131,7 +133,7 @@ SLOW = [HealthCheck.too_slow]
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("kind", "examples"), [("memory", 40), ("sqlite", 80)])
+@pytest.mark.parametrize(("kind", "examples"), [("memory", 40), ("sqlite", 80), ("postgres", 40)])
 def test_searches_find_what_a_look_at_every_message_finds(
     kind: str, examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

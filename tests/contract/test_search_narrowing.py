@@ -8,6 +8,7 @@ import pytest
 from sidecar.store import open_store
 from sidecar.store.contract import SessionMissing
 from sidecar.store.search import SearchKind
+from tests.postgres_server import shared_server
 from tests.search_kit import TOOL_MARK, extract, index_in_small_portions, positions, rest, search
 from tests.store_kit import REF, Driver, reply, user
 
@@ -15,15 +16,16 @@ KINDS: list[SearchKind] = ["words", "literal", "regex"]
 COUNT = 60
 
 
-@pytest.fixture(params=["sqlite", "indexed", "memory"])
+@pytest.fixture(params=["memory", "sqlite", "postgres", "sqlite indexed", "postgres indexed"])
 def filled(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Driver]:
     """A session of sixty messages: in threes a user, an assistant that calls a tool, and its answer."""
-    kind = "memory" if request.param == "memory" else "sqlite"
-    if request.param == "indexed":
+    kind, _, indexed = request.param.partition(" ")
+    if indexed:
         index_in_small_portions(monkeypatch)
-    with Driver(lambda: open_store(kind, tmp_path / "s.db", extract=extract)) as driver:
+    url = shared_server().fresh() if kind == "postgres" else None
+    with Driver(lambda: open_store(kind, tmp_path / "s.db", url=url, extract=extract)) as driver:
         for number in range(0, COUNT, 3):
             tool = "bash" if number % 2 else "read file"
             driver.append(

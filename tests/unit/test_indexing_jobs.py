@@ -7,10 +7,11 @@ import pytest
 
 from sidecar.store import open_store
 from sidecar.store.contract import Delete, Truncate
+from sidecar.store.indexing import jobs as index_jobs
+from sidecar.store.indexing.jobs import IndexJobs, Job
 from sidecar.store.search import plain_text
-from sidecar.store.sqlite import index_jobs, writer
+from sidecar.store.sqlite import writer
 from sidecar.store.sqlite.connection import connect
-from sidecar.store.sqlite.index_jobs import IndexJobs, Job
 from sidecar.store.sqlite.index_tables import IndexTables
 from tests.search_kit import positions
 from tests.store_kit import REF, Driver, user
@@ -21,7 +22,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     """A store that does not index by itself."""
     monkeypatch.setattr(writer, "_PAUSE_S", 3600)
     monkeypatch.setattr(index_jobs, "CHUNK", 40)
-    monkeypatch.setattr(index_jobs, "_FAN_IN", 2)
+    monkeypatch.setattr(index_jobs, "LEVELS", ((8192, 2),))
     monkeypatch.setattr(index_jobs, "_WRITE_BYTES", 1)
     with Driver(lambda: open_store("sqlite", tmp_path / "s.db")) as driver:
         driver.append(REF, *[f"plum number{index}x" for index in range(1, 81)])
@@ -38,9 +39,7 @@ def tables(store: Driver, tmp_path: Path) -> Iterator[IndexTables]:
 
 @pytest.fixture
 def jobs(tables: IndexTables) -> IndexJobs:
-    made = IndexJobs(tables, plain_text, lambda: None)
-    made.take_over()
-    return made
+    return IndexJobs(tables, plain_text)
 
 
 def advance(job: Job, steps: int) -> None:

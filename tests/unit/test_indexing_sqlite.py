@@ -10,8 +10,9 @@ import pytest
 
 from sidecar.store import open_store
 from sidecar.store.contract import Delete, Fork, SessionRef, Truncate
+from sidecar.store.indexing import jobs as index_jobs
 from sidecar.store.indexing import segments
-from sidecar.store.sqlite import index_jobs, writer
+from sidecar.store.sqlite import writer
 from sidecar.store.sqlite.schema import MIGRATIONS
 from tests.search_kit import index_in_small_portions, indexed, positions, rest, search, wait_until_indexed
 from tests.store_kit import REF, Driver, user
@@ -199,9 +200,10 @@ def test_what_a_killed_process_was_indexing_is_completed_by_the_next(path: Path)
         "from pathlib import Path\n"
         "from sidecar.store import open_store\n"
         "from sidecar.store.contract import Append, NewMessage, SessionRef\n"
-        "from sidecar.store.sqlite import index_jobs, indexer, writer\n"
-        "index_jobs.CHUNK, index_jobs._FAN_IN, index_jobs._LEVELS = 4, 3, (10, 30)\n"
-        "index_jobs._WRITE_BYTES, indexer._STEP_S, writer._PAUSE_S = 1, 0, 0.001\n"
+        "from sidecar.store.indexing import jobs\n"
+        "from sidecar.store.sqlite import indexer, writer\n"
+        "jobs.CHUNK, jobs.LEVELS = 4, ((10, 3), (30, 3))\n"
+        "jobs._WRITE_BYTES, indexer._STEP_S, writer._PAUSE_S = 1, 0, 0.001\n"
         "steps, written, kill_at = 0, 0, int(sys.argv[2])\n"
         "step = indexer.Indexer.step\n"
         "def counted(self):\n"

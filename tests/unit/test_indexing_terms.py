@@ -30,10 +30,16 @@ def test_names_are_terms_as_a_whole_and_in_parts() -> None:
     assert set(document_terms("é parseIt").counts) == {"é", "parseit", "pars", "it"}
 
 
-def test_chinese_japanese_and_korean_runs_become_pairs() -> None:
-    assert set(document_terms("我吃苹果a").counts) == {"我吃", "吃苹", "苹果", "a"}
-    assert set(document_terms("猫").counts) == {"猫"}
-    assert set(document_terms("ｶﾀｶﾅ 사과").counts) == {"カタ", "タカ", "カナ", "사과"}
+def test_chinese_japanese_and_korean_runs_become_pairs_and_characters() -> None:
+    assert set(document_terms("我吃苹果a").counts) == {"我吃", "吃苹", "苹果", *"我吃苹果a"}
+    assert document_terms("猫 猫猫").counts == {"猫": 1, "猫猫": 1}
+    assert set(document_terms("ｶﾀｶﾅ 사과").counts) == {"カタ", "タカ", "カナ", "사과", *"カタナ사과"}
+
+
+def test_a_question_of_several_characters_asks_for_pairs_alone() -> None:
+    assert question("吃苹果").required == ("吃苹", "苹果")
+    assert question("吃苹果").helpful == ()
+    assert question("果").required == ("果",)
 
 
 def test_a_run_too_long_to_be_a_term_is_noted() -> None:
@@ -65,7 +71,7 @@ def test_a_literal_falls_into_whole_and_open_runs() -> None:
 @given(st.text(max_size=60) | st.text("aB1_.-/ é苹果\u0301ﬁßİ\n", max_size=60))
 def test_every_run_of_the_folded_text_is_among_the_words_or_too_long(text: str) -> None:
     found = document_terms(text)
-    words = words_of(text)
+    words = words_of(text) | set(found.counts)
     for match in RUN.finditer(fold(text)):
         run = match[0]
         assert run in words or len(run) > 64 or all(run[i : i + 2] in words for i in range(len(run) - 1))

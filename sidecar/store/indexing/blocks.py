@@ -16,8 +16,6 @@ LENGTHS_BLOCK = 0xFFFF
 """The number of the block with the length codes."""
 VOCABULARY_BLOCKS = 0x8000
 """The number of the first block with words as they are spelled; blocks with places come before."""
-PAIR_BLOCKS = 0xC000
-"""The number of the first block with pairs of Han, kana and hangul."""
 MOST_BITS = 15
 
 

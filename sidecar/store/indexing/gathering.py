@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sidecar.store.indexing.facets import LONG_RUN, facets
 from sidecar.store.indexing.shelf import LENGTHS, NOWHERE, Places, length_code, matching_words, spelled_out
-from sidecar.store.indexing.terms import document_terms, expand, is_cjk
+from sidecar.store.indexing.terms import document_terms, expand
 from sidecar.store.records import MessageRow
 from sidecar.store.search import Searchable
 
@@ -24,8 +24,8 @@ class Gathered:
         self._total = 0
         self._stamps: list[int] = []
         self._tokens: set[str] = set()
-        self._vocabularies = {True: (0, b""), False: (0, b"")}
-        """Pairs, and other words, each with the number of tokens that were spelled out."""
+        self._vocabulary = 0, b""
+        """Words, and the number of tokens that were spelled out for it."""
 
     def add(self, row: MessageRow, searchable: Searchable) -> None:
         """Add the message at the next position."""
@@ -56,9 +56,9 @@ class Gathered:
         self.size += len(searchable.text)
         self.count += 1
 
-    def spelled(self, *, cjk: bool) -> set[str]:
-        """All words that occur, as they are spelled; or all pairs of Han, kana and hangul."""
-        return {word for token in self._tokens if is_cjk(token) == cjk for word in expand(token).words}
+    def spelled(self) -> set[str]:
+        """All words that occur, as they are spelled; nothing of Han, kana and hangul."""
+        return {word for token in self._tokens for word in expand(token).words}
 
     def places(self, term: str) -> Places:
         """See `Shelf`."""
@@ -83,9 +83,8 @@ class Gathered:
 
     def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
         """See `Shelf`."""
-        cjk = is_cjk(part)
-        known, vocabulary = self._vocabularies[cjk]
+        known, vocabulary = self._vocabulary
         if known < len(self._tokens):
-            vocabulary = spelled_out(self.spelled(cjk=cjk))
-            self._vocabularies[cjk] = len(self._tokens), vocabulary
+            vocabulary = spelled_out(self.spelled())
+            self._vocabulary = len(self._tokens), vocabulary
         return matching_words(vocabulary, part, opens=opens, closes=closes)

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sidecar.store.indexing.facets import LONG_RUN
-from sidecar.store.indexing.shelf import Places, View
+from sidecar.store.indexing.segments import expect
+from sidecar.store.indexing.shelf import View
 from sidecar.store.indexing.stemming import stem
 from sidecar.store.indexing.terms import LONGEST_RUN, RUN, is_cjk, pairs
 
@@ -41,13 +42,15 @@ def candidates(view: View, wanted: Iterable[Piece]) -> set[int] | None:
 
 def _cost(piece: Piece) -> bool:
     """Whether all words must be gone through to find what holds the piece."""
-    return len(piece.run) < 2 if is_cjk(piece.run) else not (piece.opens and piece.closes)
+    return not (piece.opens and piece.closes) and not is_cjk(piece.run)
 
 
 def _holders(view: View, piece: Piece) -> set[int] | None:
     run = piece.run
     if is_cjk(run):
-        return _cjk_holders(view, piece)
+        return _cjk_holders(view, run)
+    stems = {stem(run)} if piece.opens and piece.closes else set[str]()
+    expect((view.shelf,), (LONG_RUN, *stems))
     holders = set(view.places(LONG_RUN).ordinals)
     if len(run) > LONGEST_RUN:
         return holders
@@ -56,23 +59,16 @@ def _holders(view: View, piece: Piece) -> set[int] | None:
     words, complete = view.shelf.words(run, opens=piece.opens, closes=piece.closes)
     if not complete:
         return None
-    return holders.union(*(view.places(term).ordinals for term in {stem(word) for word in words}))
+    stems = {stem(word) for word in words}
+    expect((view.shelf,), tuple(stems))
+    return holders.union(*(view.places(term).ordinals for term in stems))
 
 
-def _cjk_holders(view: View, piece: Piece) -> set[int] | None:
-    """Every pair of a longer run is a term; a lone character may be any half of one."""
-    if len(piece.run) == 1:
-        places, complete = places_of_character(view, piece.run)
-        return set(places.ordinals) if complete else None
+def _cjk_holders(view: View, run: str) -> set[int] | None:
+    """Every character is a term, and every pair of a longer run."""
     found: set[int] | None = None
-    for pair in pairs(piece.run):
+    expect((view.shelf,), pairs(run))
+    for pair in pairs(run):
         places = set(view.places(pair).ordinals)
         found = places if found is None else found & places
     return found
-
-
-def places_of_character(view: View, character: str) -> tuple[Places, bool]:
-    """Where a character of Han, kana or hangul occurs, alone or in a pair, and whether these are all."""
-    words, complete = view.shelf.words(character, opens=False, closes=False)
-    ordinals = {ordinal for word in words for ordinal in view.places(word).ordinals}
-    return Places(sorted(ordinals), ()), complete

@@ -1,6 +1,6 @@
 """The best messages for a question, by BM25, with bounded work for words that are everywhere."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappush, heappushpop, nlargest
 from itertools import islice, repeat
@@ -8,10 +8,9 @@ from math import log
 from typing import NamedTuple
 
 from sidecar.store.indexing.facets import Narrowing
-from sidecar.store.indexing.pieces import places_of_character
 from sidecar.store.indexing.questions import Question
+from sidecar.store.indexing.segments import expect
 from sidecar.store.indexing.shelf import LENGTHS, Places, View
-from sidecar.store.indexing.terms import is_cjk
 
 _K1 = 1.2
 _B = 0.75
@@ -21,6 +20,9 @@ _NEWEST = 600
 """Of matches for common terms alone, only about so many are ranked."""
 _MOST_LOOKED_AT = 200_000
 """Occurrences that are looked at for messages with all common terms."""
+
+_AT_ONCE = 1_000
+"""Of the rarest of them, looked at in one go."""
 
 _ORDINAL = (1 << 32) - 1
 """A message is meant by a number: that of its view, and in the lower 32 bits its ordinal."""
@@ -34,7 +36,6 @@ class _Term(NamedTuple):
     most: float
     """No message gets more for this term."""
     required: bool
-    complete: bool
 
 
 class _Scores(NamedTuple):
@@ -63,6 +64,7 @@ class Ranking:
         self._narrowing = narrowing
         self._allowed: dict[int, set[int] | None] = {}
         total = sum(view.high - view.low for view in views)
+        expect((view.shelf for view in views), (*question.required, *question.helpful))
         terms = [_term(views, text, total, True) for text in question.required]
         terms += [_term(views, text, total, False) for text in question.helpful]
         self._terms = sorted((term for term in terms if term.frequency), key=lambda term: term.frequency)
@@ -77,10 +79,9 @@ class Ranking:
         rare = self._rare_terms()
         common = self._terms[len(rare) :]
         scores = self._scores(rare)
-        complete = all(term.complete for term in self._terms)
+        complete = True
         if common:
-            scores, exact = self._with_common(scores, common, count)
-            complete = complete and exact
+            scores, complete = self._with_common(scores, common, count)
         best = nlargest(count, self._final(scores))
         return Ranked(
             [(message >> 32, self._position(message), score) for score, message in best],
@@ -209,14 +210,22 @@ class Ranking:
         looked_at = 0
         for number in reversed(range(len(self._views))):
             rarest, *others = sorted((term.places[number].ordinals for term in terms), key=len)
-            shared = set(rarest).intersection(*others)
             allowed = self._allowed_in(number)
-            if allowed is not None:
-                shared &= allowed
-            found.update(number << 32 | ordinal for ordinal in shared)
-            looked_at += len(rarest) + sum(map(len, others))
-            if len(found) >= _NEWEST or looked_at >= _MOST_LOOKED_AT:
-                break
+            end = len(rarest)
+            while end:
+                start = max(0, end - _AT_ONCE)
+                shared = set(rarest[start:end])
+                low, high = rarest[start], rarest[end - 1]
+                for other in others:
+                    some = other[bisect_left(other, low) : bisect_right(other, high)]
+                    shared.intersection_update(some)
+                    looked_at += len(some)
+                if allowed is not None:
+                    shared &= allowed
+                found.update(number << 32 | ordinal for ordinal in shared)
+                if len(found) >= _NEWEST or looked_at >= _MOST_LOOKED_AT:
+                    return
+                end = start
 
     def _allowed_in(self, number: int) -> set[int] | None:
         """The ordinals of a view that may be found, `None` for all."""
@@ -226,16 +235,10 @@ class Ranking:
 
 
 def _term(views: Sequence[View], text: str, total: int, required: bool) -> _Term:
-    places: list[Places] = []
-    complete = True
-    lone = len(text) == 1 and is_cjk(text)
-    for view in views:
-        found, all_found = places_of_character(view, text) if lone else (view.places(text), True)
-        places.append(found)
-        complete = complete and all_found
+    places = [view.places(text) for view in views]
     frequency = sum(len(each.ordinals) for each in places)
     weight = log(1 + (total - frequency + 0.5) / (frequency + 0.5))
-    return _Term(places, frequency, weight * (_K1 + 1), required, complete)
+    return _Term(places, frequency, weight * (_K1 + 1), required)
 
 
 def _norms(views: Sequence[View], total: int) -> list[float]:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from sidecar.store.indexing.blocks import (
     LENGTHS_BLOCK,
     MOST_BITS,
-    PAIR_BLOCKS,
     VOCABULARY_BLOCKS,
     bits_for,
     block_of,
@@ -18,15 +17,14 @@ from sidecar.store.indexing.blocks import (
     join_places,
 )
 from sidecar.store.indexing.gathering import Gathered
-from sidecar.store.indexing.shelf import MOST_WORDS, NOWHERE, Places, matching_words, spelled_out
-from sidecar.store.indexing.terms import is_cjk
+from sidecar.store.indexing.shelf import MOST_WORDS, NOWHERE, Places, Shelf, matching_words, spelled_out
 
-FORMAT = 1
+FORMAT = 2
 """Raised with every change of what is indexed or how; what was indexed before is then indexed anew."""
 
 _BLOCK = 1_000
 """Bytes of places that are wanted in a block."""
-_WORDS = 2_000
+_WORDS = 20_000
 """Words in a block of the vocabulary."""
 
 _AT_ONCE = 500
@@ -60,19 +58,29 @@ class Segment(NamedTuple):
 
 
 class SegmentShelf:
-    """`Shelf` over the blocks of a segment."""
+    """`Shelf` over the blocks of a segment.
+
+    Where reading is slow, `fetch` is told in advance which blocks are about to be read.
+    """
 
     def __init__(
         self,
         segment: Segment,
         read: Callable[[int, int], bytes | None],
         read_stamps: Callable[[int, int, int], list[int]],
+        fetch: Callable[[list[tuple[int, int]]], None] | None = None,
     ) -> None:
         self.first = segment.first
         self.count = segment.size
+        self.fetch = fetch
         self._segment = segment
         self._read = read
         self._read_stamps = read_stamps
+
+    def blocks(self, terms: Iterable[str]) -> list[tuple[int, int]]:
+        """The blocks that tell where the terms occur, and the one with the lengths."""
+        number, bits = self._segment.segment, self._segment.term_bits
+        return [(number, LENGTHS_BLOCK), *((number, block_of(term, bits)) for term in terms)]
 
     def places(self, term: str) -> Places:
         """See `Shelf`."""
@@ -98,8 +106,7 @@ class SegmentShelf:
     def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
         """See `Shelf`."""
         found: list[str] = []
-        first_block = PAIR_BLOCKS if is_cjk(part) else VOCABULARY_BLOCKS
-        for vocabulary in vocabularies(self._segment.segment, first_block, self._read):
+        for vocabulary in vocabularies(self._segment.segment, self._read):
             words, complete = matching_words(vocabulary, part, opens=opens, closes=closes)
             found += words
             if not complete or len(found) > MOST_WORDS:
@@ -107,9 +114,21 @@ class SegmentShelf:
         return found, True
 
 
-def vocabularies(segment: int, first_block: int, read: Callable[[int, int], bytes | None]) -> Iterator[bytes]:
+def expect(shelves: Iterable[Shelf], terms: Sequence[str]) -> None:
+    """Fetch in one go what is about to be read of these terms."""
+    fetch = None
+    wanted: list[tuple[int, int]] = []
+    for shelf in shelves:
+        if isinstance(shelf, SegmentShelf) and shelf.fetch is not None:
+            fetch = shelf.fetch
+            wanted += shelf.blocks(terms)
+    if fetch is not None:
+        fetch(wanted)
+
+
+def vocabularies(segment: int, read: Callable[[int, int], bytes | None]) -> Iterator[bytes]:
     """The blocks with the words of a segment; each word has a line break before and behind it."""
-    for number in count(first_block):
+    for number in count(VOCABULARY_BLOCKS):
         block = read(segment, number)
         if block is None:
             break
@@ -136,8 +155,7 @@ def blocks_of(gathered: Gathered, segment: Segment) -> Iterator[Blocks]:
             yield []
     for number in sorted(by_block):
         yield [(number, encode_block(by_block[number]))]
-    yield from _vocabulary(VOCABULARY_BLOCKS, gathered.spelled(cjk=False))
-    yield from _vocabulary(PAIR_BLOCKS, gathered.spelled(cjk=True))
+    yield from _vocabulary(gathered.spelled())
     yield [(LENGTHS_BLOCK, bytes(gathered.length_codes))]
 
 
@@ -177,18 +195,17 @@ def merged_blocks(
                 yield []
         for number in sorted(by_block):
             yield [(number, encode_block(by_block[number]))]
-    for first_block in (VOCABULARY_BLOCKS, PAIR_BLOCKS):
-        words: set[str] = set()
-        for segment in segments:
-            for vocabulary in vocabularies(segment.segment, first_block, read):
-                words.update(vocabulary.decode().strip("\n").split("\n"))
+    words: set[str] = set()
+    for segment in segments:
+        for vocabulary in vocabularies(segment.segment, read):
+            words.update(vocabulary.decode().strip("\n").split("\n"))
             yield []
-        yield from _vocabulary(first_block, words)
+    yield from _vocabulary(words)
     yield [(LENGTHS_BLOCK, b"".join(read(each.segment, LENGTHS_BLOCK) or b"" for each in segments))]
 
 
-def _vocabulary(first_block: int, words: Iterable[str]) -> Iterator[Blocks]:
-    number = first_block
+def _vocabulary(words: Iterable[str]) -> Iterator[Blocks]:
+    number = VOCABULARY_BLOCKS
     listed = iter(words)
     while some := list(islice(listed, _WORDS)):
         yield [(number, spelled_out(some))]

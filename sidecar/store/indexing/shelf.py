@@ -49,7 +49,7 @@ class Shelf(Protocol):
         ...
 
     def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
-        """Indexed runs with this part in them: at the start if `opens`, at the end if `closes`.
+        """Indexed words with this part in them: at the start if `opens`, at the end if `closes`.
 
         With them whether these are all, or more were left out.
         """

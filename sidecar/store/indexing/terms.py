@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -38,7 +37,9 @@ class Expansion(NamedTuple):
     terms: tuple[str, ...]
     """The same, and with them the whole of a compound name, and the parts that capitals divide it into."""
     words: tuple[str, ...]
-    """What of it is kept as it is spelled, folded."""
+    """What of it is kept as it is spelled, folded, so that parts of it are found."""
+    characters: tuple[str, ...]
+    """Those of a CJK run, each once."""
     has_long_run: bool
 
 
@@ -47,8 +48,8 @@ class DocumentTerms(NamedTuple):
 
     counts: dict[str, int]
     """How often each term occurs."""
-    tokens: Iterable[str]
-    """Its words, compound names and CJK runs; `expand` tells what is kept of them."""
+    tokens: list[str]
+    """Its words and compound names; `expand` tells what is kept of them."""
     length: int
     """Occurrences of terms."""
     has_long_run: bool
@@ -94,9 +95,10 @@ def document_terms(text: str) -> DocumentTerms:
     counts: dict[str, int] = {}
     length = 0
     has_long_run = False
-    found = Counter(tokens(text))
+    named: list[str] = []
+    characters: set[str] = set()
     known = _expansions
-    for token, times in found.items():
+    for token, times in Counter(tokens(text)).items():
         expansion = known.get(token) or expand(token)
         terms = expansion.terms
         length += times * len(terms)
@@ -105,20 +107,26 @@ def document_terms(text: str) -> DocumentTerms:
                 counts[term] += times
             else:
                 counts[term] = times
+        if expansion.characters:
+            characters.update(expansion.characters)
+        else:
+            named.append(token)
         if expansion.has_long_run:
             has_long_run = True
+    for character in characters:
+        counts.setdefault(character, 1)
     if not text.isascii():
         for name in camel_names(text):
             expansion = expand(name)
             for term in expansion.terms[len(expansion.required) :]:
                 counts[term] = counts.get(term, 0) + 1
-    return DocumentTerms(counts, found, length, has_long_run)
+    return DocumentTerms(counts, named, length, has_long_run)
 
 
 def _expanded(token: str) -> Expansion:
     if is_cjk(token):
         found = tuple(pairs(token))
-        return Expansion(found, found, found, False)
+        return Expansion(found, found, (), tuple(set(token)), False)
     folded = fold(token)
     runs = tuple(RUN.findall(folded))
     stems = tuple(stem(run) for run in runs if len(run) <= LONGEST_RUN)
@@ -131,4 +139,4 @@ def _expanded(token: str) -> Expansion:
             if len(parts) > 1:
                 extra.update((stem(part.lower()), None) for part in parts if len(part) <= LONGEST_RUN)
     words = tuple(run for run in runs if len(run) <= LONGEST_RUN)
-    return Expansion(stems, stems + tuple(extra), words, len(words) < len(runs))
+    return Expansion(stems, stems + tuple(extra), words, (), len(words) < len(runs))

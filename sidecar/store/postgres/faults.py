@@ -28,7 +28,7 @@ def unavailable(error: Exception) -> StoreUnavailable:
         case errors.TooManyConnections():
             return StoreUnavailable(
                 "the PostgreSQL server has no connection left",
-                "Raise max_connections, or run fewer sidecars; each takes up to five.",
+                "Raise max_connections, or run fewer sidecars; each takes up to seven.",
                 retryable=True,
             )
         case errors.LockNotAvailable() | errors.SerializationFailure() | errors.DeadlockDetected():

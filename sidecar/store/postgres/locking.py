@@ -31,10 +31,15 @@ def sessions_of(batch: Sequence[Write]) -> set[SessionRef]:
 
 def places_of(batch: Sequence[Write], sessions: Iterable[SessionRef]) -> list[int]:
     """The places of everything that the writes name, in the order to lock them in."""
-    places = {_place("session", *ref) for ref in sessions}
+    places = {place_of_session(ref) for ref in sessions}
     for write in batch:
         places.update(_other_places(write))
     return sorted(places)
+
+
+def place_of_session(ref: SessionRef) -> int:
+    """The place of one session."""
+    return _place("session", *ref)
 
 
 def _sessions(write: Any) -> tuple[SessionRef, ...]:

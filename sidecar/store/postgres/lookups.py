@@ -4,7 +4,6 @@ import msgspec
 
 from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
-from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.postgres.buffer import PostgresBuffers
 from sidecar.store.postgres.connection import Connection, Row
 from sidecar.store.postgres.escaping import short
@@ -21,10 +20,6 @@ _SESSIONS = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (%s::text IS NULL OR namespace = %s) "
     "AND (%s::bigint IS NULL OR (updated_ms, uid) < (%s, %s)) ORDER BY updated_ms DESC, uid DESC LIMIT %s"
 )
-_READABLE = (
-    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE left(namespace, 200) = left(%s, 200) AND namespace = %s "
-    "AND (%s::text IS NULL OR agent_id IS NULL OR agent_id = %s) ORDER BY uid"
-)
 _SUMMARIES = (
     "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
     "FROM summaries WHERE session = %s ORDER BY first_position, depth, last_position, node_id"
@@ -38,9 +33,7 @@ _LACKING = (
 
 
 class PostgresLookups(PostgresReads):
-    """Everything that is read outside of writes, with what a search needs."""
-
-    indexes = True
+    """Everything that is read outside of writes and searches."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -54,16 +47,6 @@ class PostgresLookups(PostgresReads):
     def end(self) -> None:
         """Give the view up."""
         self.cursor.execute("ROLLBACK")
-
-    def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
-        """See `SearchReads`."""
-        del uid, first, last
-        return []
-
-    def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
-        """See `SearchReads`."""
-        found = self.query(_READABLE, (namespace, namespace, agent_id, agent_id))
-        return [session_record(row) for row in found]
 
     def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
         """See `Lookups`."""

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import psycopg
 
@@ -13,23 +13,27 @@ from sidecar.store.postgres.faults import is_lost, lost, unavailable
 from sidecar.store.postgres.lookups import PostgresLookups
 
 _T = TypeVar("_T")
+_Reads = TypeVar("_Reads", bound=PostgresLookups)
 
 _PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 0.5
 
 
-class Readers:
+class Readers(Generic[_Reads]):
     """A few connections for reading; a question waits for a free one, and for a server that is away."""
 
-    def __init__(self, conninfo: str, wait_s: float, *, threads: int) -> None:
+    def __init__(
+        self, conninfo: str, wait_s: float, *, threads: int, reads: Callable[[Connection], _Reads]
+    ) -> None:
         self._conninfo = conninfo
+        self._make = reads
         self._wait_s = wait_s
         self._own = threading.local()
-        self._all: list[PostgresLookups] = []
+        self._all: list[_Reads] = []
         self._closed = threading.Event()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="store-reader")
 
-    def submit(self, question: Callable[[PostgresLookups], _T]) -> Future[_T]:
+    def submit(self, question: Callable[[_Reads], _T]) -> Future[_T]:
         """The answer to come."""
         return self._threads.submit(self._answer, question, time.monotonic() + self._wait_s)
 
@@ -45,7 +49,7 @@ class Readers:
         for reads in self._all:
             reads.connection.close()
 
-    def _answer(self, question: Callable[[PostgresLookups], _T], deadline: float) -> _T:
+    def _answer(self, question: Callable[[_Reads], _T], deadline: float) -> _T:
         pause_s = _PAUSE_S
         while True:
             try:
@@ -58,10 +62,10 @@ class Readers:
                     raise lost() from error
                 pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
-    def _asked(self, question: Callable[[PostgresLookups], _T]) -> _T:
-        reads: PostgresLookups | None = getattr(self._own, "reads", None)
+    def _asked(self, question: Callable[[_Reads], _T]) -> _T:
+        reads: _Reads | None = getattr(self._own, "reads", None)
         if reads is None:
-            reads = self._own.reads = PostgresLookups(connect(self._conninfo))
+            reads = self._own.reads = self._make(connect(self._conninfo))
             self._all.append(reads)
         elif reads.connection.closed:
             reads.use(connect(self._conninfo))
@@ -78,5 +82,5 @@ class Readers:
             connection.close()
 
     def _connection(self) -> Connection | None:
-        reads: PostgresLookups | None = getattr(self._own, "reads", None)
+        reads: _Reads | None = getattr(self._own, "reads", None)
         return None if reads is None else reads.connection

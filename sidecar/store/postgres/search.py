@@ -7,27 +7,27 @@ import psycopg
 
 from sidecar.store.indexing.covering import Gaps, SearchReads
 from sidecar.store.indexing.running import RunningSearch
-from sidecar.store.postgres.lookups import PostgresLookups
+from sidecar.store.postgres.index_reads import PostgresSearchReads
 from sidecar.store.postgres.readers import Readers
 from sidecar.store.search import Extract
 
 _T = TypeVar("_T")
 
-Ask = Callable[[Readers, Callable[[PostgresLookups], Any]], Awaitable[Any]]
+Ask = Callable[[Readers[PostgresSearchReads], Callable[[PostgresSearchReads], Any]], Awaitable[Any]]
 
 
 class Searches:
     """Searches over one connection; what they gather of a session is kept for the next."""
 
     def __init__(self, conninfo: str, wait_s: float, extract: Extract) -> None:
-        self._readers = Readers(conninfo, wait_s, threads=1)
+        self._readers = Readers(conninfo, wait_s, threads=1, reads=PostgresSearchReads)
         self._gaps = Gaps(extract)
 
     async def run(self, start: Callable[[SearchReads, Gaps], Generator[None, None, _T]], ask: Ask) -> _T:
         """The result of a search."""
         search = RunningSearch[_T](lambda reads: start(reads, self._gaps))
 
-        def advance(reads: PostgresLookups) -> _T | None:
+        def advance(reads: PostgresSearchReads) -> _T | None:
             try:
                 return search.advance(reads)
             except psycopg.Error:

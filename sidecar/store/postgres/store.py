@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sidecar.store.postgres.search import Searches
 
 _T = TypeVar("_T")
+_Reads = TypeVar("_Reads", bound=PostgresLookups)
 
 _WAIT_S = 10.0
 """How long a request waits for a server that is away."""
@@ -40,7 +41,7 @@ class PostgresStore(Submitting, SessionReads):
         self._extract = extract or plain_text
         self._searches: Searches | None = None
         self._writer: Writer | None = None
-        self._readers: Readers | None = None
+        self._readers: Readers[PostgresLookups] | None = None
         self._closed: asyncio.Event | None = None
 
     async def open(self) -> None:
@@ -59,13 +60,14 @@ class PostgresStore(Submitting, SessionReads):
             opened=lambda error: self._call(_settle, opened, error),
             completed=lambda writes: self._call(self.tell, writes),
             closed=lambda: self._call(closed.set),
+            extract=self._extract,
         )
         writer.start()
         error = await opened
         if error is not None:
             raise error
         self._writer, self._closed = writer, closed
-        self._readers = Readers(conninfo, self._wait_s, threads=_READERS)
+        self._readers = Readers(conninfo, self._wait_s, threads=_READERS, reads=PostgresLookups)
 
     async def close(self) -> None:
         """See `SessionStore`."""
@@ -118,6 +120,11 @@ class PostgresStore(Submitting, SessionReads):
             lambda reads, gaps: sessions_steps(reads, gaps, namespace, query, without), _asked
         )
 
+    @property
+    def indexing(self) -> bool:
+        """Whether messages wait to be indexed, or are being indexed now."""
+        return self._writer is not None and self._writer.indexing
+
     def _searching(self) -> "Searches":
         """Made when it is asked for first."""
         if self._readers is None:
@@ -139,7 +146,7 @@ def _settle(opened: asyncio.Future[StoreUnavailable | None], error: StoreUnavail
         opened.set_result(error)
 
 
-async def _asked(readers: Readers, question: Callable[[PostgresLookups], _T]) -> _T:
+async def _asked(readers: Readers[_Reads], question: Callable[[_Reads], _T]) -> _T:
     """The answer of a reading thread."""
     try:
         return await asyncio.wrap_future(readers.submit(question))

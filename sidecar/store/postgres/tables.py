@@ -8,6 +8,7 @@ from sidecar.store.contract import Facts, SessionRef, SessionSettings, SummaryNo
 from sidecar.store.postgres.buffer import PostgresBuffers
 from sidecar.store.postgres.connection import Connection, Row, Value
 from sidecar.store.postgres.escaping import short
+from sidecar.store.postgres.index_tables import DROP_ACROSS, DROP_BEHIND, MOVE, SHIFT
 from sidecar.store.postgres.locking import places_of, runs_alone, sessions_of
 from sidecar.store.postgres.reads import PostgresReads, session_record
 from sidecar.store.postgres.schema import LOCKS, STRUCTURE_LOCK
@@ -37,6 +38,9 @@ from sidecar.store.postgres.statements import (
 )
 from sidecar.store.records import MessageRow, SessionRecord
 
+_LONG_MESSAGE = 1_024
+"""Bytes of a body that count as one more message for the index."""
+_MUCH = 1_000.0
 _BLOCK = 256
 """Row ids taken in one go; the increment of their sequence."""
 
@@ -60,11 +64,14 @@ class PostgresTables(PostgresReads):
         self._lacking: list[int] = []
         self._facts: list[tuple[int, ...]] = []
         self._row_ids = range(0)
+        self.touched: dict[int, float] = {}
+        """How much the last transaction has written to which sessions, counted as messages."""
 
     def begin(self, batch: Sequence[Write], writer_id: str, number: int, now_ms: int) -> None:
         """Begin a transaction that has the sessions of the batch to itself, and note its number."""
         self.now_ms = now_ms
         self.forget()
+        self.touched = {}
         sessions = sessions_of(batch)
         alone = LOCK_ALONE if runs_alone(batch) else LOCK_SHARED
         locking = self._locking
@@ -152,6 +159,7 @@ class PostgresTables(PostgresReads):
     def add_row(self, row: MessageRow, facts: Facts | None) -> None:
         """See `Tables`."""
         self._added.append(row)
+        self.touched[row.session] = self.touched.get(row.session, 0.0) + 1 + len(row.body) / _LONG_MESSAGE
         if facts is None:
             self._lacking.append(row.row_id)
         else:
@@ -159,17 +167,24 @@ class PostgresTables(PostgresReads):
 
     def shift_rows(self, uid: int, first: int, by: int) -> None:
         """See `Tables`."""
+        self._change(DROP_ACROSS, uid, first, first, first - 1, first)
+        self._change(SHIFT, by, uid, first)
+        self.touched[uid] = _MUCH
         self._change(SHIFT_AWAY, by, uid, first)
         self._change(SHIFT_BACK, uid)
 
     def drop_rows(self, uid: int, first: int) -> None:
         """See `Tables`."""
+        self._change(DROP_BEHIND, uid, first)
         for table in ("facts", "lacking"):
             self._change(f"DELETE FROM {table} WHERE row_id IN ({ROWS_FROM})", uid, first)
         self._change("DELETE FROM messages WHERE session = %s AND position >= %s", uid, first)
 
     def move_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
         """See `Tables`."""
+        self._change(DROP_ACROSS, source.uid, first, first, last, last + 1)
+        self._change(MOVE, uid, source.uid, first, last)
+        self.touched[uid] = self.touched[source.uid] = _MUCH
         self._change(MOVE_ROWS, source.tag, uid, source.uid, first, last)
 
     def copy_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
@@ -178,6 +193,7 @@ class PostgresTables(PostgresReads):
         self._change(COPY_ROWS, base, uid, source.tag, source.uid, first, last)
         for statement in (COPY_FACTS, COPY_LACKING):
             self._change(statement, base, source.uid, first, last)
+        self.touched[uid] = _MUCH
 
     def opener_before(self, uid: int, position: int) -> bool:
         """See `Tables`."""

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
 
@@ -16,12 +16,18 @@ from sidecar.store.postgres.connection import connect
 from sidecar.store.postgres.faults import is_conflict, is_lost, lost, spoils_the_batch, unavailable
 from sidecar.store.postgres.schema import prepare
 from sidecar.store.postgres.tables import PostgresTables
+from sidecar.store.search import Extract
 from sidecar.store.submitting import mark_withdrawn
+
+if TYPE_CHECKING:
+    from sidecar.store.postgres.indexer import Indexer
 
 _BATCH = 512
 """Writes in one commit at most, so that the first does not wait long for the last."""
 _CLOSING_S = 1.5
 """How long writes wait for a lost server once the store is being closed."""
+_INDEX_FROM_S = 0.05
+"""So long nothing is written before indexing begins."""
 _PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 0.5
 _TRIES = 20
@@ -49,12 +55,15 @@ class Writer:
         opened: Callable[[StoreUnavailable | None], None],
         completed: Callable[[list[Write]], None],
         closed: Callable[[], None],
+        extract: Extract,
     ) -> None:
         self._conninfo = conninfo
         self._wait_s = wait_s
         self._opened = opened
         self._completed = completed
         self._closed = closed
+        self._extract = extract
+        self._indexer: Indexer | None = None
         self._id = os.urandom(12).hex()
         self._number = 0
         self._queue: deque[_Queued] = deque()
@@ -79,6 +88,11 @@ class Writer:
         with self._changed:
             self._ending = time.monotonic() + _CLOSING_S
             self._changed.notify()
+
+    @property
+    def indexing(self) -> bool:
+        """Whether there is something to index, as far as known."""
+        return self._indexer is None or self._indexer.has_work
 
     def withdraw(self, write: Write) -> bool:
         """Take a queued write back, unless it has begun."""
@@ -116,7 +130,8 @@ class Writer:
         """Carry out what has queued up; false at the end."""
         with self._changed:
             while not self._queue and self._ending is None:
-                self._changed.wait()
+                if not self._changed.wait(None if self._indexer else _INDEX_FROM_S):
+                    self._begin_indexing()
             if not self._queue:
                 return False
         if self._tables is None and not self._reconnect():
@@ -125,8 +140,17 @@ class Writer:
         batch = self._next_batch()
         if batch:
             self._carry_out([queued.write for queued in batch], batch[-1].deadline)
+            if self._indexer is not None and self._tables is not None:
+                self._indexer.note(self._tables.touched)
             self._completed([queued.write for queued in batch])
         return True
+
+    def _begin_indexing(self) -> None:
+        """In the first pause; what was written before is found by looking around."""
+        from sidecar.store.postgres.indexer import Indexer
+
+        self._indexer = Indexer(self._conninfo, self._extract)
+        self._indexer.start()
 
     def _refuse_all(self, error: Exception) -> None:
         """Answer every write with the failure, so that nobody waits for a writer that is no more."""
@@ -251,6 +275,8 @@ class Writer:
         return True
 
     def _close(self) -> None:
+        if self._indexer is not None:
+            self._indexer.end()
         if self._tables is None:
             return
         try:

@@ -1,7 +1,11 @@
 """Changes of the search index in SQLite, made by the writer thread inside a transaction."""
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
 from sidecar.store.indexing.segments import FORMAT, Blocks, Segment
-from sidecar.store.sqlite.connection import Row
+from sidecar.store.records import SessionRecord
+from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.index_reads import SEGMENT_COLUMNS, IndexReads, block_id
 
 _ADD_SEGMENT = (
@@ -18,8 +22,48 @@ _ACROSS = (
 )
 
 
+_SIZE = "SELECT sum(length(body)) FROM messages WHERE session = ? AND position BETWEEN ? AND ?"
+
+
+def _nothing() -> None:
+    """Where nobody wants to know."""
+
+
 class IndexTables(IndexReads):
-    """What happens to the index when messages move or go, and when it grows."""
+    """`IndexStore`, with what happens to the index when messages move or go."""
+
+    def __init__(self, connection: Connection, note_rewriting: Callable[[], None] = _nothing) -> None:
+        super().__init__(connection)
+        self._note_rewriting = note_rewriting
+
+    @contextmanager
+    def step(self, session: SessionRecord | None) -> Generator[None, None, None]:
+        """See `IndexStore`; not waited for: what is lost with the power is indexed anew."""
+        del session
+        connection = self.connection
+        connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        finally:
+            connection.execute("PRAGMA synchronous = FULL")
+        self._note_rewriting()
+
+    def session_now(self, uid: int) -> SessionRecord | None:
+        """See `IndexStore`."""
+        if self.value("SELECT 1 FROM sessions WHERE uid = ?", (uid,)) is None:
+            return None
+        return self.session_of(uid)
+
+    def size(self, uid: int, first: int, last: int) -> int:
+        """See `IndexStore`."""
+        return self.value(_SIZE, (uid, first, last)) or 0
 
     def drop_behind(self, uid: int, first: int) -> bool:
         """Erase what is indexed of messages from this position on; with it goes their neighbours' on a shelf.

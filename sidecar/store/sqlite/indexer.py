@@ -4,9 +4,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from sidecar.store.indexing.jobs import CHUNK, IndexJobs
 from sidecar.store.search import Extract
 from sidecar.store.sqlite.connection import Connection
-from sidecar.store.sqlite.index_jobs import CHUNK, IndexJobs
 from sidecar.store.sqlite.index_tables import IndexTables
 
 _STEP_S = 0.002
@@ -24,8 +24,8 @@ class Indexer:
     """The sessions whose index is to be brought on, and the step that is next."""
 
     def __init__(self, connection: Connection, extract: Extract, note_rewriting: Callable[[], None]) -> None:
-        self._tables = IndexTables(connection)
-        self._jobs = IndexJobs(self._tables, extract, note_rewriting)
+        self._tables = IndexTables(connection, note_rewriting)
+        self._jobs = IndexJobs(self._tables, extract)
         self._grown: deque[int] = deque()
         self._writes = 0
         self._steps: Iterator[None] | None = self._begin()
@@ -62,7 +62,9 @@ class Indexer:
             self._writes = 0
 
     def _begin(self) -> Iterator[None]:
-        self._jobs.take_over()
+        with self._tables.step(None):
+            self._tables.adopt_format()
+        self._jobs.take_over(self._tables.retired())
         self._grown.extend(uid for (uid,) in self._tables.query(_GROWN))
         yield
         yield from self._work()

@@ -1,60 +1,110 @@
 """The jobs of indexing: messages into a segment, segments into a larger one."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
+from typing import Protocol
 
 from sidecar.store.indexing.gathering import Gathered
 from sidecar.store.indexing.segments import Blocks, Segment, blocks_of, merged, merged_blocks, segment_of
-from sidecar.store.records import SessionRecord
+from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import Extract
-from sidecar.store.sqlite.index_tables import IndexTables
 
-CHUNK = 256
+CHUNK = 255
 """Messages in a new segment; until there are so many, searches look at the messages themselves."""
+LEVELS = ((8_192, 64), (40_000, 4))
+"""For each level the size from which a segment is of the next one, and how many neighbours are merged. Those
+behind the last level are left as they are; 64 * 255 * 4 messages are as many as a segment can hold."""
 _CHUNK_CHARACTERS = 256 << 10
 """Text from which fewer messages make a segment."""
 _BATCH = 16
-_FAN_IN = 64
-"""Neighbouring segments of one level that are merged."""
-_LEVELS = (8192,)
-"""Sizes from which a segment is of the next level; those of the last are left as they are."""
 _MOST = 0xFFFF
 _WRITE_BYTES = 128 << 10
 """Blocks that are written in one transaction, about."""
 _END = 1 << 62
 
-_SIZE = "SELECT sum(length(body)) FROM messages WHERE session = ? AND position BETWEEN ? AND ?"
-
 Job = Generator[None, None, bool]
 """A job in steps; its value is whether there was anything to do."""
+
+
+class IndexStore(Protocol):
+    """What a store keeps of its index, and how it is changed. Segments with `live` are seen by searches."""
+
+    def step(self, session: SessionRecord | None) -> AbstractContextManager[None]:
+        """A transaction, in which nobody else changes the session."""
+        ...
+
+    def session_now(self, uid: int) -> SessionRecord | None:
+        """The session, if it is still there."""
+        ...
+
+    def rows(self, uid: int, first: int, last: int) -> list[MessageRow]:
+        """See `RowReads`."""
+        ...
+
+    def size(self, uid: int, first: int, last: int) -> int:
+        """Bytes of the bodies at these positions."""
+        ...
+
+    def segments(self, uid: int, first: int, last: int) -> list[Segment]:
+        """Live segments of messages that a session owns, where they overlap these positions, in order."""
+        ...
+
+    def block(self, segment: int, number: int) -> bytes | None:
+        """A block of a segment."""
+        ...
+
+    def add(self, segment: Segment, *, live: bool) -> int:
+        """Note a segment; the number given to it."""
+        ...
+
+    def add_blocks(self, segment: int, blocks: Blocks) -> None:
+        """Keep blocks of a segment."""
+        ...
+
+    def exists(self, segment: int) -> bool:
+        """Whether a segment has not been erased."""
+        ...
+
+    def find(self, segment: int) -> Segment | None:
+        """A live segment."""
+        ...
+
+    def reveal(self, segment: int, first: int) -> None:
+        """Make a segment live, which begins at this position."""
+        ...
+
+    def retire(self, segments: list[int]) -> None:
+        """Let searches no longer see these segments."""
+        ...
+
+    def drop(self, segment: int) -> None:
+        """Erase a segment."""
+        ...
 
 
 class IndexJobs:
     """Jobs, which give way between steps. What they work on may change meanwhile: then they leave it."""
 
-    def __init__(self, tables: IndexTables, extract: Extract, note_rewriting: Callable[[], None]) -> None:
+    def __init__(self, tables: IndexStore, extract: Extract) -> None:
         self._tables = tables
         self._extract = extract
-        self._note_rewriting = note_rewriting
         self._retired: list[int] = []
 
-    def take_over(self) -> None:
-        """Find what a process that was killed has left half done, or another version in another form."""
-        with self._step():
-            self._tables.adopt_format()
-        self._retired = self._tables.retired()
+    def take_over(self, retired: list[int]) -> None:
+        """Have segments erased that a process which was killed has left."""
+        self._retired += retired
 
     def clean(self) -> Iterator[None]:
         """Erase segments that are no longer of use."""
         while self._retired:
-            with self._step():
+            with self._tables.step(None):
                 self._tables.drop(self._retired.pop())
             yield
 
     def build(self, uid: int) -> Job:
         """Make a segment of messages that have none."""
-        record = self._session(uid)
+        record = self._tables.session_now(uid)
         gap = None if record is None else self._next_gap(record)
         if record is None or gap is None:
             return False
@@ -73,8 +123,8 @@ class IndexJobs:
         for some in blocks_of(gathered, segment):
             blocks += some
             yield
-        with self._step():
-            now = self._session(uid)
+        with self._tables.step(record):
+            now = self._tables.session_now(uid)
             unchanged = now is not None and now.revision == record.revision
             if unchanged and not self._tables.segments(uid, segment.first, segment.behind - 1):
                 self._tables.add_blocks(self._tables.add(segment, live=True), blocks)
@@ -83,11 +133,12 @@ class IndexJobs:
 
     def merge(self, uid: int) -> Job:
         """Make one segment of several."""
+        record = self._tables.session_now(uid)
         segments = _mergeable(self._tables.segments(uid, 1, _END))
-        if segments is None:
+        if record is None or segments is None:
             return False
         target = merged(segments)
-        with self._step():
+        with self._tables.step(record):
             number = self._tables.add(target, live=False)
         blocks: Blocks = []
         size = 0
@@ -95,13 +146,13 @@ class IndexJobs:
             blocks += some
             size += sum(len(content) for _, content in some)
             if size > _WRITE_BYTES:
-                with self._step():
+                with self._tables.step(record):
                     if not self._tables.exists(number):
                         return True
                     self._tables.add_blocks(number, blocks)
                 blocks, size = [], 0
             yield
-        with self._step():
+        with self._tables.step(record):
             self._replace(segments, number, blocks)
         yield
         return True
@@ -131,42 +182,19 @@ class IndexJobs:
             free = segment.behind
         if free > last:
             return None
-        if last - free + 1 < CHUNK:
-            size = self._tables.value(_SIZE, (record.uid, free, last))
-            if size is None or size < _CHUNK_CHARACTERS:
-                return None
-        return free, min(last, free + CHUNK - 1)
-
-    def _session(self, uid: int) -> SessionRecord | None:
-        if self._tables.value("SELECT 1 FROM sessions WHERE uid = ?", (uid,)) is None:
+        few = last - free + 1 < CHUNK
+        if few and self._tables.size(record.uid, free, last) < _CHUNK_CHARACTERS:
             return None
-        return self._tables.session_of(uid)
-
-    @contextmanager
-    def _step(self) -> Generator[None, None, None]:
-        """A transaction that is not waited for: what is lost with the power is indexed anew."""
-        connection = self._tables.connection
-        connection.execute("PRAGMA synchronous = NORMAL")
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        finally:
-            connection.execute("PRAGMA synchronous = FULL")
-        self._note_rewriting()
+        return free, min(last, free + CHUNK - 1)
 
 
 def _mergeable(segments: Sequence[Segment]) -> list[Segment] | None:
     """Neighbours that are small enough and many enough; the smallest first."""
-    for level in range(len(_LEVELS)):
+    least = 0
+    for full, wanted in LEVELS:
         run: list[Segment] = []
         for segment in segments:
-            if segment.size >= _LEVELS[level]:
+            if segment.size >= full:
                 run = []
                 continue
             if run and run[-1].behind != segment.first:
@@ -174,7 +202,7 @@ def _mergeable(segments: Sequence[Segment]) -> list[Segment] | None:
             run.append(segment)
             while sum(each.size for each in run) > _MOST:
                 del run[0]
-            ends_level = level == 0 or segment.size >= _LEVELS[level - 1]
-            if len(run) >= _FAN_IN and ends_level:
+            if len(run) >= wanted and segment.size >= least:
                 return run
+        least = full
     return None

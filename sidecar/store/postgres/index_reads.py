@@ -1,0 +1,96 @@
+"""Reads of a search from PostgreSQL: messages, and what is indexed of them."""
+
+from collections import OrderedDict
+
+from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
+from sidecar.store.indexing.shelf import Shelf
+from sidecar.store.postgres.connection import Connection
+from sidecar.store.postgres.lookups import PostgresLookups
+from sidecar.store.postgres.reads import SESSION_COLUMNS, PostgresReads, session_record
+from sidecar.store.records import SessionRecord
+
+SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms"
+
+_SEGMENTS = (
+    f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE session = %s AND first BETWEEN %s - 65535 AND %s "
+    f"AND first + size > %s AND live AND format = {FORMAT} ORDER BY first"
+)
+_BLOCKS = "SELECT block, content FROM search_blocks WHERE block = ANY(%s::bigint[])"
+_READABLE = (
+    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE left(namespace, 200) = left(%s, 200) AND namespace = %s "
+    "AND (%s::text IS NULL OR agent_id IS NULL OR agent_id = %s) ORDER BY uid"
+)
+_STAMPS = (
+    "SELECT timestamp_ms FROM messages WHERE session = %s AND position BETWEEN %s AND %s ORDER BY position"
+)
+_KEPT_BYTES = 48 << 20
+
+Key = tuple[int, int]
+"""Segment and number of a block."""
+
+
+def block_id(segment: int, number: int) -> int:
+    """The key under which a block is kept."""
+    return segment << 16 | number
+
+
+class IndexReads(PostgresReads):
+    """Reads of segments over one connection."""
+
+    def segments(self, uid: int, first: int, last: int) -> list[Segment]:
+        """The segments of messages that a session owns, where they overlap these positions, in order."""
+        return list(map(Segment._make, self.query(_SEGMENTS, (uid, first, last, first))))
+
+    def blocks(self, keys: list[Key]) -> dict[Key, bytes]:
+        """Those of these blocks that are there."""
+        found = self.query(_BLOCKS, ([block_id(*key) for key in keys],))
+        return {(block >> 16, block & 0xFFFF): content for block, content in found}
+
+    def block(self, segment: int, number: int) -> bytes | None:
+        """A block of a segment."""
+        return self.blocks([(segment, number)]).get((segment, number))
+
+
+class PostgresSearchReads(PostgresLookups, IndexReads):
+    """`SearchReads`, which keeps the blocks that were read last: those of a live segment never change."""
+
+    indexes = True
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._kept: OrderedDict[Key, bytes | None] = OrderedDict()
+        self._kept_bytes = 0
+
+    def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
+        """See `SearchReads`."""
+        return [
+            SegmentShelf(segment, self._block, self._stamps, self._fetch)
+            for segment in self.segments(uid, first, last)
+        ]
+
+    def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
+        """See `SearchReads`."""
+        found = self.query(_READABLE, (namespace, namespace, agent_id, agent_id))
+        return [session_record(row) for row in found]
+
+    def _block(self, segment: int, number: int) -> bytes | None:
+        key = segment, number
+        if key not in self._kept:
+            self._fetch([key])
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def _fetch(self, keys: list[Key]) -> None:
+        wanted = [key for key in dict.fromkeys(keys) if key not in self._kept]
+        if not wanted:
+            return
+        found = self.blocks(wanted)
+        for key in wanted:
+            content = self._kept[key] = found.get(key)
+            self._kept_bytes += len(content or b"")
+        while self._kept_bytes > _KEPT_BYTES and len(self._kept) > len(wanted):
+            _, dropped = self._kept.popitem(last=False)
+            self._kept_bytes -= len(dropped or b"")
+
+    def _stamps(self, uid: int, first: int, last: int) -> list[int]:
+        return [stamp for (stamp,) in self.query(_STAMPS, (uid, first, last))]

@@ -1,0 +1,131 @@
+"""Changes of the search index in PostgreSQL, made by whoever has claimed the session for it.
+
+A session is indexed by its positions, which are given out without gaps under the lock of the session. So
+nothing that commits late can be missed, as it could be by row ids. Every step takes the lock that writes
+take, because a write that moves or erases messages must find every segment of them.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from sidecar.store.indexing.segments import FORMAT, Blocks, Segment
+from sidecar.store.postgres.connection import Row, Value
+from sidecar.store.postgres.index_reads import SEGMENT_COLUMNS, IndexReads, block_id
+from sidecar.store.postgres.locking import place_of_session
+from sidecar.store.postgres.schema import INDEX_LOCKS, LOCKS, STRUCTURE_LOCK
+from sidecar.store.postgres.statements import LOCK_PLACES, LOCK_SHARED
+from sidecar.store.records import SessionRecord
+
+_ADD_SEGMENT = (
+    "INSERT INTO search_segments (session, first, size, term_bits, total, earliest_ms, latest_ms, live, "
+    f"format) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, {FORMAT}) RETURNING segment"
+)
+_ADD_BLOCKS = "INSERT INTO search_blocks (block, content) VALUES (%s, %s)"
+_SIZE = (
+    "SELECT coalesce(sum(octet_length(body)), 0)::bigint FROM messages "
+    "WHERE session = %s AND position BETWEEN %s AND %s"
+)
+_GROWN = (
+    "SELECT uid FROM sessions LEFT JOIN (SELECT session, sum(size) AS indexed FROM search_segments "
+    f"WHERE live AND format = {FORMAT} GROUP BY session) AS known ON session = uid "
+    "WHERE message_count - shared - coalesce(indexed, 0) >= %s ORDER BY uid"
+)
+_LEFTOVERS = f"SELECT segment FROM search_segments WHERE session = %s AND (NOT live OR format < {FORMAT})"
+_GONE = (
+    "DELETE FROM search_blocks USING gone "
+    "WHERE block >= gone.segment << 16 AND block < (gone.segment + 1) << 16"
+)
+_DROP = f"WITH gone AS (DELETE FROM search_segments WHERE segment = %s RETURNING segment) {_GONE}"
+DROP_BEHIND = (
+    "WITH gone AS (DELETE FROM search_segments WHERE session = %s AND first + size > %s RETURNING segment) "
+    f"{_GONE}"
+)
+DROP_ACROSS = (
+    "WITH gone AS (DELETE FROM search_segments WHERE session = %s AND (first < %s AND first + size > %s "
+    f"OR first <= %s AND first + size > %s OR NOT live) RETURNING segment) {_GONE}"
+)
+SHIFT = "UPDATE search_segments SET first = first + %s WHERE session = %s AND first >= %s"
+MOVE = "UPDATE search_segments SET session = %s WHERE session = %s AND first BETWEEN %s AND %s"
+
+
+class IndexTables(IndexReads):
+    """`IndexStore` over a connection of its own."""
+
+    @contextmanager
+    def step(self, session: SessionRecord | None) -> Generator[None, None, None]:
+        """See `IndexStore`; not waited for: what a crash of the server loses is indexed anew."""
+        self.cursor.execute("BEGIN")
+        try:
+            self.cursor.execute("SET LOCAL synchronous_commit = off")
+            if session is not None:
+                self.cursor.execute(LOCK_SHARED, (LOCKS, STRUCTURE_LOCK))
+                self.cursor.execute(LOCK_PLACES, (LOCKS, [place_of_session(session.ref)]))
+            yield
+            self.cursor.execute("COMMIT")
+        except BaseException:
+            if not self.connection.closed:
+                self.cursor.execute("ROLLBACK")
+            raise
+
+    def claim(self, uid: int) -> bool:
+        """Whether nobody else indexes this session; until `release`, nobody else will."""
+        return self.value("SELECT pg_try_advisory_lock(%s::int, %s::int)", (INDEX_LOCKS, uid % (1 << 31)))
+
+    def release(self, uid: int) -> None:
+        """Give a claim up."""
+        self.query("SELECT pg_advisory_unlock(%s::int, %s::int)", (INDEX_LOCKS, uid % (1 << 31)))
+
+    def grown(self, least: int) -> list[int]:
+        """Sessions with at least so many messages that are not indexed."""
+        return [uid for (uid,) in self.query(_GROWN, (least,))]
+
+    def leftovers(self, uid: int) -> list[int]:
+        """Segments of a session that nobody will complete, or that an earlier version has made."""
+        return [segment for (segment,) in self.query(_LEFTOVERS, (uid,))]
+
+    def session_now(self, uid: int) -> SessionRecord | None:
+        """See `IndexStore`."""
+        if self.value("SELECT 1 FROM sessions WHERE uid = %s", (uid,)) is None:
+            return None
+        return self.session_of(uid)
+
+    def size(self, uid: int, first: int, last: int) -> int:
+        """See `IndexStore`."""
+        return self.value(_SIZE, (uid, first, last))
+
+    def add(self, segment: Segment, *, live: bool) -> int:
+        """See `IndexStore`."""
+        return self.value(_ADD_SEGMENT, (*segment[1:], live))
+
+    def add_blocks(self, segment: int, blocks: Blocks) -> None:
+        """See `IndexStore`."""
+        rows: list[tuple[Value, ...]] = [(block_id(segment, number), content) for number, content in blocks]
+        if rows:
+            self.cursor.executemany(_ADD_BLOCKS, rows)
+
+    def exists(self, segment: int) -> bool:
+        """See `IndexStore`."""
+        return self.value("SELECT 1 FROM search_segments WHERE segment = %s", (segment,)) is not None
+
+    def find(self, segment: int) -> Segment | None:
+        """See `IndexStore`."""
+        found: list[Row] = self.query(
+            f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE segment = %s AND live", (segment,)
+        )
+        return Segment._make(found[0]) if found else None
+
+    def reveal(self, segment: int, first: int) -> None:
+        """See `IndexStore`."""
+        self.cursor.execute(
+            "UPDATE search_segments SET live = true, first = %s WHERE segment = %s", (first, segment)
+        )
+
+    def retire(self, segments: list[int]) -> None:
+        """See `IndexStore`."""
+        self.cursor.execute(
+            "UPDATE search_segments SET live = false WHERE segment = ANY(%s::bigint[])", (segments,)
+        )
+
+    def drop(self, segment: int) -> None:
+        """See `IndexStore`."""
+        self.cursor.execute(_DROP, (segment,))
