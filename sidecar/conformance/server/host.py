@@ -132,6 +132,10 @@ class Host:
         self._note(message)
         return message
 
+    def step(self) -> None:
+        """Take one message and keep it for whoever waits for it."""
+        self._keep(self.next())
+
     def rest(self) -> list[Message]:
         """Everything up to the end of the output, what came early included."""
         messages = list(self._early.values())
@@ -151,16 +155,10 @@ class Host:
             self.notify("initialized")
         return answer
 
-    def need(self, *methods: str) -> None:
-        """Go on only where the server has declared these methods.
-
-        Raises:
-            NotDeclared: it has not.
-        """
+    def declares(self, method: str) -> bool:
+        """Whether the server has declared a method."""
         declared = self.offer.get("methods")
-        for method in methods:
-            if not isinstance(declared, list) or method not in declared:
-                raise NotDeclared(f"{method} is not declared")
+        return isinstance(declared, list) and method in declared
 
     def limit(self, name: str) -> int:
         """A bound that the server has declared.

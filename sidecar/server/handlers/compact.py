@@ -101,10 +101,10 @@ class CompactHandlers:
     async def maintain(self, params: MaintainContextParams, call: Call) -> MaintainContextResult:
         """Let the engine do its work between turns."""
         seat, session = await self._session(params)
+        if session.live.head is None and seat.id != LEGACY:
+            raise SessionNotFound(params.session_id)
         if not seat.has("maintain"):
             return MaintainContextResult(changed=False, bytes_freed=0, rewritten_entries=0)
-        if session.live.head is None:
-            raise SessionNotFound(params.session_id)
         detachable.set(call)
         with self._progress(session, params, "Maintaining"):
             work = seat.engine.maintain(seat.lend(session), params.token_budget)

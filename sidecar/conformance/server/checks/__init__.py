@@ -2,7 +2,21 @@
 
 from importlib import import_module
 
-AREAS = ("framing", "bad_input", "lifecycle", "handshake", "flow", "storing", "assembling", "schema")
+AREAS = (
+    "framing",
+    "bad_input",
+    "lifecycle",
+    "handshake",
+    "flow",
+    "storing",
+    "assembling",
+    "sessions",
+    "tools",
+    "compacting",
+    "memory",
+    "subagents",
+    "schema",
+)
 """The modules, in the order in which they are run; the last one looks back at all messages of the run."""
 
 

@@ -1,0 +1,197 @@
+"""Compaction, and what is asked of the host meanwhile."""
+
+from __future__ import annotations
+
+from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.server.conversation import (
+    assemble,
+    chat,
+    history,
+    ingest,
+    require_valid,
+    store,
+    text_of,
+    user,
+)
+from sidecar.conformance.server.host import Host
+from sidecar.conformance.server.subject import Server
+from sidecar.conformance.server.suite import check
+from sidecar.conformance.server.wire import Json, Message, Object
+
+_COMPACT = "context/compact"
+_BATCH = "context/ingestBatch"
+
+
+@check("compacting", "CEP-HIST-10", "CEP-HIST-12", "CEP-PREFIX-3", needs=(_COMPACT, _BATCH, "session/export"))
+def compacting_to_a_budget(server: Server) -> None:
+    """A forced compaction makes the context smaller, raises the epoch, and keeps history as it was."""
+    host, session = server.shared(), server.name()
+    messages = chat(60)
+    store(host, session, messages)
+    before = assemble(host, session, tokenBudget=20_000)
+    params: Json = {"sessionId": session, "tokenBudget": 3000, "force": True, "compactionTarget": "budget"}
+    answer = host.result(_COMPACT, params)
+    expect_equal((answer.result("/ok"), answer.result("/compacted")), (True, True), "ok and compacted")
+    expect(answer.number("/result/tokensBefore") > answer.number("/result/tokensAfter"), "it did not shrink")
+    after = assemble(host, session, tokenBudget=20_000)
+    expect(after.number("/contextEpoch") > before.number("/contextEpoch"), "the epoch did not rise")
+    expect(after.number("/estimatedTokens") < before.number("/estimatedTokens"), "the context did not shrink")
+    require_valid(after.objects("/messages"))
+    expect_equal(history(host, session), messages, "what is stored")
+
+
+@check("compacting", "CEP-HIST-11", needs=(_COMPACT, "context/ingest"))
+def declining(server: Server) -> None:
+    """Where there is no need, it is declined with a reason."""
+    host, session = server.shared(), server.name()
+    ingest(host, session, user("short"))
+    answer = host.result(_COMPACT, {"sessionId": session, "tokenBudget": 100_000})
+    expect_equal((answer.result("/ok"), answer.result("/compacted")), (True, False), "ok and compacted")
+    answer.text("/reason")
+
+
+@check("compacting", "CEP-HIST-15", "CEP-HOST-5", needs=(_COMPACT, _BATCH))
+def models_that_fail(server: Server) -> None:
+    """Where the host's model fails, or answers with nothing, the compaction succeeds without it."""
+    failures: tuple[Object, ...] = (
+        {"error": {"code": -32000, "message": "overloaded"}},
+        {"result": {"text": ""}},
+    )
+    for failure in failures:
+        with server.connect(hostCapabilities=["runtime/complete"]) as host:
+            session = server.name()
+            store(host, session, chat(60))
+            host.answers["runtime/complete"] = lambda _, answer=failure: answer
+            params: Json = {"sessionId": session, "tokenBudget": 3000, "force": True}
+            answer = host.result(_COMPACT, params)
+            expect_equal(answer.result("/ok"), True, f"ok after {failure}")
+            require_valid(assemble(host, session, tokenBudget=20_000).objects("/messages"))
+
+
+@check("compacting", "CEP-ORDER-3", "CEP-ORDER-4", needs=(_COMPACT, _BATCH, "session/export"))
+def a_compaction_does_not_hold_the_session(server: Server) -> None:
+    """While a compaction waits for the host, messages are stored and sent, and none is lost by it."""
+    with server.connect(hostCapabilities=["runtime/complete"]) as host:
+        session = server.name()
+        messages = chat(60)
+        store(host, session, messages)
+        host.answers["runtime/complete"] = lambda _: {}
+        host.begin(_COMPACT, {"sessionId": session, "tokenBudget": 3000, "force": True}, id="compact")
+        waiting = _asked_or_answered(host, "compact")
+        ingest(host, session, user("in between"))
+        sent = [text_of(m) for m in assemble(host, session, tokenBudget=30_000).objects("/messages")]
+        expect("in between" in sent, "what was stored meanwhile is not in the context")
+        host.answers.pop("runtime/complete")
+        if waiting is not None:
+            host.write({"jsonrpc": "2.0", "id": waiting.id, "error": {"code": -32000, "message": "no"}})
+            host.answer("compact").result()
+        expect_equal(history(host, session), [*messages, user("in between")], "what is stored")
+        after = assemble(host, session, tokenBudget=30_000).objects("/messages")
+        expect_equal(text_of(after[-1]), "in between", "the last message after it")
+
+
+@check("compacting", "CEP-HIST-14", "CEP-HOST-6", "CEP-ENG-4", needs=(_COMPACT,))
+def legacy_delegates(server: Server) -> None:
+    """`legacy` hands the request to the host and its answer back; without the capability it is 1004."""
+    result: Object = {
+        "ok": True,
+        "compacted": True,
+        "result": {"tokensBefore": 900, "summary": "of the host"},
+    }
+    with server.connect(engine="legacy", hostCapabilities=["runtime/compact"]) as host:
+        host.answers["runtime/compact"] = lambda _: {"result": result}
+        answer = host.result(
+            _COMPACT, {"sessionId": "s", "customInstructions": "keep names", "tokenBudget": 500}
+        )
+        expect_equal(answer.result("/result/summary"), "of the host", "summary")
+        asked = host.wait_for_request("runtime/compact")
+        expect_equal(asked.at("/params/customInstructions"), "keep names", "customInstructions handed on")
+        host.answers["runtime/compact"] = lambda _: {"error": {"code": -32603, "message": "no"}}
+        failed = host.result(_COMPACT, {"sessionId": "s"})
+        expect_equal((failed.result("/ok"), failed.result("/compacted")), (False, False), "ok and compacted")
+        failed.text("/reason")
+    with server.connect(engine="legacy") as host:
+        expect_equal(host.request(_COMPACT, {"sessionId": "s"}).code, 1004, "code without the capability")
+
+
+@check("compacting", "CEP-BUDGET-6", needs=("context/assemble", "context/ingest"))
+def legacy_leaves_all_to_the_host(server: Server) -> None:
+    """`legacy` stores nothing and returns `messages` as they came, over any budget."""
+    with server.connect(engine="legacy", hostCapabilities=["runtime/compact"]) as host:
+        session = server.name()
+        expect_equal(ingest(host, session, user("x")).result("/ingested"), False, "ingested")
+        messages = chat(5)
+        answer = assemble(host, session, messages=messages, tokenBudget=10)
+        expect_equal(answer.objects("/messages"), messages, "messages")
+        expect(answer.number("/estimatedTokens") > 10, "the estimate is not honest")
+
+
+@check("compacting", "CEP-HIST-17", needs=("context/preflight", _BATCH))
+def preflight(server: Server) -> None:
+    """`preflight` tells whether context and pending tokens fit, and changes nothing."""
+    host, session = server.shared(), server.name()
+    store(host, session, chat(20))
+    fits = host.result("context/preflight", {"sessionId": session, "tokenBudget": 100_000})
+    expect_equal((fits.result("/fits"), fits.result("/action")), (True, "none"), "fits and action")
+    params: Json = {"sessionId": session, "tokenBudget": 100_000, "pendingTokens": 100_000}
+    full = host.result("context/preflight", params)
+    expect_equal(full.result("/fits"), False, "fits with many pending tokens")
+    epoch = assemble(host, session).number("/contextEpoch")
+    host.result("context/preflight", params)
+    expect_equal(assemble(host, session).number("/contextEpoch"), epoch, "epoch after preflight")
+
+
+@check("compacting", "CEP-HIST-18", "CEP-HIST-19", needs=("context/explain", _BATCH))
+def explaining(server: Server) -> None:
+    """`explain` tells what became of each message, and refuses results that it does not know."""
+    host, session = server.shared(), server.name()
+    store(host, session, [*chat(40), user("now")])
+    answer = assemble(host, session, tokenBudget=1500)
+    told = host.result("context/explain", {"sessionId": session, "resultId": answer.text("/resultId")})
+    decisions = [entry["decision"] for entry in told.objects("/decisions")]
+    expect(
+        "sent" in decisions and len(set(decisions)) > 1, f"decisions are {sorted(map(str, set(decisions)))}"
+    )
+    wrong = host.request("context/explain", {"sessionId": session, "resultId": "no such"})
+    expect_equal(wrong.code, -32602, "code of the answer to an unknown result")
+
+
+@check("compacting", "CEP-HIST-20", "CEP-HIST-21", "CEP-ORDER-8", needs=("context/dispose", "context/ingest"))
+def disposing(server: Server) -> None:
+    """`dispose` may come at any time, twice, behind requests; afterwards everything is still there."""
+    host, session = server.shared(), server.name()
+    ids = [host.begin("context/ingest", {"sessionId": session, "message": user(str(n))}) for n in range(10)]
+    ids += [host.begin("context/dispose"), host.begin("context/dispose")]
+    for id in ids:
+        host.answer(id).result()
+    expect_equal(len(assemble(host, session).objects("/messages")), 10, "number of messages")
+
+
+@check(
+    "subagents", "CEP-SUB-2", "CEP-SUB-5", needs=("subagent/prepareSpawn", "subagent/rollbackSpawn", _BATCH)
+)
+def forks_are_snapshots(server: Server) -> None:
+    """A fork starts from the parent as it was; a rollback removes what was prepared, once."""
+    host, parent, child = server.shared(), server.name(), server.name("child")
+    key = server.name("key")
+    host.result(_BATCH, {"sessionId": parent, "sessionKey": key, "messages": chat(2)})
+    params: Json = {
+        "parentSessionKey": key,
+        "childSessionKey": f"{key}-child",
+        "childSessionId": child,
+        "contextMode": "fork",
+    }
+    prepared = host.result("subagent/prepareSpawn", params).text("/preparationId")
+    ingest(host, parent, user("later"))
+    sent = [text_of(m) for m in assemble(host, child).objects("/messages")]
+    expect("later" not in sent and len(sent) == 4, f"the child begins with {len(sent)} messages")
+    for expected in (True, False):
+        back = host.result("subagent/rollbackSpawn", {"preparationId": prepared})
+        expect_equal(back.result("/rolledBack"), expected, "rolledBack")
+
+
+def _asked_or_answered(host: Host, id: str) -> Message | None:
+    """The server's request for a completion, `None` where it compacts without one."""
+    while not host.asked and not any(message.id == id for message in host.early()):
+        host.step()
+    return host.asked[0] if host.asked else None

@@ -1,0 +1,220 @@
+"""Sessions, and those whom they belong to."""
+
+from __future__ import annotations
+
+from sidecar.conformance.expecting import NotDeclared, expect, expect_equal
+from sidecar.conformance.server.conversation import (
+    assemble,
+    assistant,
+    chat,
+    expect_unknown,
+    exported,
+    history,
+    ingest,
+    store,
+    text_of,
+    user,
+)
+from sidecar.conformance.server.host import Host
+from sidecar.conformance.server.subject import Server
+from sidecar.conformance.server.suite import check
+from sidecar.conformance.server.wire import Json
+
+_BATCH = "context/ingestBatch"
+
+
+@check("sessions", "CEP-SESS-3", "CEP-SEC-5", needs=("context/ingest", "session/get", "session/list"))
+def agents_do_not_see_each_other(server: Server) -> None:
+    """A session belongs to the first agent that uses it; for another one it does not exist."""
+    host, session = server.shared(), server.name()
+    ingest(host, session, user("secret of anna"), agentId="anna")
+    for method, members in (
+        ("session/get", {}),
+        ("session/export", {}),
+        ("context/ingest", {"message": user("intruder")}),
+        ("context/assemble", {}),
+        ("context/compact", {}),
+    ):
+        params: Json = {"sessionId": session, "agentId": "bert", **members}
+        expect_equal(host.request(method, params).code, 1003, f"code of {method} by another agent")
+    deleted = host.request("session/delete", {"sessionId": session, "agentId": "bert"})
+    expect(
+        deleted.code == 1003 or deleted.at("/result/deleted") is False, "another agent deleted the session"
+    )
+    listed = host.result("session/list", {"agentId": "bert"}).objects("/sessions")
+    expect(session not in [entry["sessionId"] for entry in listed], "another agent lists the session")
+    expect_equal(len(history(host, session)), 1, "number of stored messages")
+
+
+@check("sessions", "CEP-SESS-2", needs=("context/ingest", "subagent/prepareSpawn"))
+def the_latest_alias_wins(server: Server) -> None:
+    """A `sessionKey` means the session that was named with it most recently."""
+    host, key, child = server.shared(), server.name("key"), server.name("child")
+    ingest(host, server.name(), user("old"), sessionKey=key)
+    ingest(host, server.name(), user("new"), sessionKey=key)
+    params: Json = {
+        "parentSessionKey": key,
+        "childSessionKey": child,
+        "childSessionId": child,
+        "contextMode": "fork",
+    }
+    host.result("subagent/prepareSpawn", params)
+    sent = [text_of(message) for message in assemble(host, child).objects("/messages")]
+    expect_equal(sent, ["new"], "what a fork of the key begins with")
+
+
+@check("sessions", "CEP-SESS-13", needs=("session/list", "context/ingest"))
+def lists_come_page_by_page(server: Server) -> None:
+    """`session/list` gives each session once, latest change first, and refuses cursors of others."""
+    with server.connect(namespace=server.name("space")) as host:
+        names = [f"s{number}" for number in range(7)]
+        for name in names:
+            ingest(host, name, user("x"))
+        seen: list[Json] = []
+        cursor: Json = None
+        for _ in names:
+            page = host.result("session/list", {"limit": 3, "cursor": cursor})
+            seen += [entry["sessionId"] for entry in page.objects("/sessions")]
+            cursor = page.at("/result/nextCursor", None)
+            if cursor is None:
+                break
+        expect_equal(seen, names[::-1], "the sessions in order")
+        expect_equal(
+            host.request("session/list", {"cursor": "made up"}).code, -32602, "code for a wrong cursor"
+        )
+        for limit in (0, 1001):
+            expect_equal(
+                host.request("session/list", {"limit": limit}).code, -32602, f"code for limit {limit}"
+            )
+
+
+@check("sessions", "CEP-SESS-15", needs=("session/export", _BATCH))
+def exports_are_complete(server: Server) -> None:
+    """`session/export` has every message once and in order, over as many pages as it takes."""
+    host, session = server.shared(), server.name()
+    messages = chat(300)
+    store(host, session, messages)
+    expect(history(host, session) == messages, "the export differs from what was stored")
+
+
+@check("sessions", "CEP-SESS-11", needs=("session/truncate", _BATCH, "session/export"))
+def truncating(server: Server) -> None:
+    """`session/truncate` removes what is behind a message; an unknown one gets -32602 and changes nothing."""
+    host, session = server.shared(), server.name()
+    ids = store(host, session, [user("a"), assistant("b"), user("c")]).result("/messageIds")
+    assert isinstance(ids, list)
+    host.result("session/truncate", {"sessionId": session, "afterMessageId": ids[1]})
+    expect_equal([text_of(m) for m in history(host, session)], ["a", "b"], "what is left")
+    wrong = host.request("session/truncate", {"sessionId": session, "afterMessageId": "no such"})
+    expect_equal(wrong.code, -32602, "code of the answer to an unknown message")
+    expect_equal(len(history(host, session)), 2, "number of stored messages")
+
+
+@check("sessions", "CEP-SESS-12", needs=("session/fork", _BATCH, "session/export"))
+def forking(server: Server) -> None:
+    """A fork has the history up to a message; afterwards both go their own ways."""
+    host, session, fork = server.shared(), server.name(), server.name("fork")
+    ids = store(host, session, [user("a"), assistant("b"), user("c")]).result("/messageIds")
+    assert isinstance(ids, list)
+    params: Json = {"sessionId": session, "newSessionId": fork, "atMessageId": ids[1]}
+    host.result("session/fork", params)
+    ingest(host, fork, user("fork only"))
+    ingest(host, session, user("parent only"))
+    expect_equal([text_of(m) for m in history(host, fork)], ["a", "b", "fork only"], "the fork")
+    expect_equal([text_of(m) for m in history(host, session)], ["a", "b", "c", "parent only"], "the parent")
+    expect_equal(host.request("session/fork", params).code, -32602, "code where the name is taken")
+
+
+@check("sessions", "CEP-SESS-17", "CEP-DUR-5", "CEP-SEC-10", needs=("session/delete", "context/ingest"))
+def deleting(server: Server) -> None:
+    """A deleted session is found by nothing; deleting again is no error."""
+    host, session = server.shared(), server.name()
+    ingest(host, session, user("quixotically unique"))
+    expect_equal(host.result("session/delete", {"sessionId": session}).result("/deleted"), True, "deleted")
+    expect_unknown(host, session)
+    again = host.result("session/delete", {"sessionId": session})
+    expect_equal(again.result("/deleted"), False, "deleted of the second request")
+    ingest(host, session, user("new life"))
+    expect_equal([text_of(m) for m in history(host, session)], ["new life"], "the session made anew")
+
+
+@check(
+    "sessions", "CEP-SESS-8", "CEP-SESS-10", needs=("session/pin", "session/unpin", "session/pins", _BATCH)
+)
+def pins(server: Server) -> None:
+    """A pinned message stays in the context under a small budget, until the pin is taken off."""
+    host, session = server.shared(), server.name()
+    ids = store(host, session, [user("The password is swordfish."), *chat(40)]).result("/messageIds")
+    assert isinstance(ids, list)
+    pin = host.result("session/pin", {"sessionId": session, "messageId": ids[0]}).text("/pinId")
+    sent = assemble(host, session, tokenBudget=1200)
+    expect("swordfish" in sent.raw.decode(), "the pinned message is not in the context")
+    listed = host.result("session/pins", {"sessionId": session}).objects("/pins")
+    expect_equal([entry["pinId"] for entry in listed], [pin], "the pins")
+    for expected in (True, False):
+        off = host.result("session/unpin", {"sessionId": session, "pinId": pin})
+        expect_equal(off.result("/unpinned"), expected, "unpinned")
+    for members in ({}, {"messageId": ids[0], "text": "both"}, {"messageId": "no such"}):
+        wrong = host.request("session/pin", {"sessionId": session, **members})
+        expect_equal(wrong.code, -32602, f"code of the answer to {sorted(members)}")
+
+
+@check(
+    "sessions", "CEP-SESS-5", "CEP-SESS-6", "CEP-SESS-7", needs=("session/configure", "engine/list", _BATCH)
+)
+def configuring(server: Server) -> None:
+    """Another engine keeps the history and raises the epoch; one that is not there gets 1001."""
+    host, session = server.shared(), server.name()
+    store(host, session, [user("one"), assistant("two"), user("three")])
+    before = assemble(host, session)
+    wrong = host.request("session/configure", {"sessionId": session, "engine": "no-such-engine"})
+    expect_equal(wrong.code, 1001, "code of the answer to an unknown engine")
+    other = _another_engine(host)
+    answer = host.result("session/configure", {"sessionId": session, "engine": other})
+    expect_equal(answer.result("/engine"), other, "engine")
+    after = assemble(host, session)
+    expect(after.number("/contextEpoch") > before.number("/contextEpoch"), "the epoch did not rise")
+    expect_equal(len(history(host, session)), 3, "number of stored messages")
+    expect_equal(host.request("session/configure", {}).code, -32602, "code without session and agent")
+
+
+@check("sessions", "CEP-ENG-1", needs=("engine/list",))
+def engines(server: Server) -> None:
+    """`engine/list` marks exactly one engine as active, the one that `initialize` named."""
+    host = server.shared()
+    listed = host.result("engine/list").objects("/engines")
+    active = [engine["id"] for engine in listed if engine["active"]]
+    engine = host.offer.get("engine")
+    assert isinstance(engine, dict)
+    expect_equal(active, [engine["id"]], "active engines")
+
+
+@check("sessions", "CEP-HIST-22", needs=("session/get",))
+def unknown_sessions(server: Server) -> None:
+    """What needs a stored session gets 1003 without one; preflight counts 0."""
+    host = server.shared()
+    for method in ("context/compact", "context/maintain", "context/explain", "session/get", "session/export"):
+        if host.declares(method):
+            answer = host.request(method, {"sessionId": server.name("never")})
+            expect_equal(answer.code, 1003, f"code of {method}")
+    if host.declares("context/preflight"):
+        answer = host.result("context/preflight", {"sessionId": server.name("never"), "tokenBudget": 10})
+        expect_equal((answer.result("/fits"), answer.result("/estimatedTokens")), (True, 0), "preflight")
+
+
+@check("sessions", "CEP-SESS-15", level="should", needs=("session/export", _BATCH))
+def exports_say_when_and_in_which_turn(server: Server) -> None:
+    """Every exported message has an id, a turn and a time."""
+    host, session = server.shared(), server.name()
+    store(host, session, [user("a"), assistant("b"), user("c")])
+    entries = exported(host, session)
+    expect_equal([entry["turnId"] for entry in entries], ["t1", "t1", "t2"], "turns")
+    expect(len({str(entry["messageId"]) for entry in entries}) == 3, "ids are not unique")
+
+
+def _another_engine(host: Host) -> str:
+    listed = host.result("engine/list").objects("/engines")
+    names = [str(e["id"]) for e in listed if e["available"] and not e["active"] and e["id"] != "legacy"]
+    if not names:
+        raise NotDeclared("there is no second engine")
+    return "full" if "full" in names else names[0]
