@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sidecar.engine.host import EngineHost
     from sidecar.messages.contract import Dialect, Role
     from sidecar.store.contract import SummaryNode
+    from sidecar.store.search import SearchQuery, SearchResult
 
 Kind = Literal["system", "summary", "activityLog", "recent", "memory", "recall"]
 """What a part of the answer is for, as `composition` names it."""
@@ -93,6 +94,14 @@ class History(Protocol):
 
     async def read(self, first: int, last: int) -> list[Entry]:
         """The entries at positions `first` to `last`, both included; what is not there is left out."""
+        ...
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        """The stored messages of the session that match.
+
+        Raises:
+            SearchError: the query cannot be answered.
+        """
         ...
 
 

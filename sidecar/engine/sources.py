@@ -21,6 +21,7 @@ BUILT_IN = {
     "full": "sidecar.engines.full:FullEngine",
     "terse": "sidecar.engines.terse:TerseEngine",
     "default": "sidecar.engines.default:DefaultEngine",
+    "recall": "sidecar.engines.recall:RecallEngine",
 }
 """Named as entry points are, so that selecting one does not have to read the metadata of every package."""
 

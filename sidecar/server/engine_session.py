@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sidecar.engine.contract import SpawnedSession
 from sidecar.store.contract import AddSummary, SummaryNode
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sidecar.server.sessions.gathering import Slot
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sessions.timeline import SessionTimeline
+    from sidecar.store.search import SearchQuery, SearchResult, SessionSearch
     from sidecar.store.spawn import Spawn
 
 Report = Callable[[str, int | None], None]
@@ -59,6 +60,10 @@ class StoredHistory:
         """The entries at positions `first` to `last`."""
         live = self._live
         return [live.stored.entry(message) for message in await live.store.messages(live.ref, first, last)]
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        """The stored messages that match."""
+        return await cast("SessionSearch", self._live.store).search(self._live.ref, query)
 
 
 class EngineSession:

@@ -1,0 +1,188 @@
+"""Decides what is sent in full, what stands for the rest, what is recalled, within a budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from msgspec import structs
+
+from sidecar.engine.contract import AssembleRequest, Kept, Made, Session
+from sidecar.engine.entry import Entry
+from sidecar.engine.host import EngineHost
+from sidecar.engine.signature import digest
+from sidecar.engine.window import SLACK, Window, cut_window, keep_window, tokens_of
+from sidecar.engines.recall.defaults import NOTES_TOKENS, RECALL_TOKENS
+from sidecar.engines.recall.notes import write_notes
+from sidecar.engines.recall.recalling import GROWN, Moment, anchor, in_front, last_stored, recalled
+from sidecar.engines.recall.remembered import Remembered
+from sidecar.engines.recall.state import Block, RecallState, framed
+from sidecar.messages.excerpt import plain_text
+from sidecar.messages.folding import fold
+from sidecar.recall.instructions import standing
+
+if TYPE_CHECKING:
+    from sidecar.engines.recall.settings import RecallSettings
+
+MARGIN = 0.93
+"""Share of the budget that is filled: providers count in another way than we do."""
+LOW, HIGH = 0.25, 0.6
+"""Shares of the room that the window is cut down to: at least, and where nothing is going to be recalled."""
+NEWEST = 0.5
+"""Share of the room up to which the newest turn is not cut inside."""
+TOO_LARGE = 0.7
+"""Share of the room beyond which the newest messages are recalled in part, where they need not be sent."""
+NEWEST_TOKENS = 4096
+"""Tokens from the end among which the last whole unit is looked for."""
+FULL = 0.95
+"""Share of the room up to which is recalled; what is left takes the next messages."""
+RECALL_SHARE = 0.75
+"""Share of the room that the recollection for one prompt takes at most."""
+NOTES_SHARE = 0.25
+"""Share of the room that notes take at most, where that is more than `FEW_NOTES`."""
+FEW_NOTES = 250
+"""Tokens that notes may take of a small room too, up to half of it."""
+
+
+class Plan(NamedTuple):
+    """What an answer is made of."""
+
+    window: Window
+    state: RecallState
+
+    def items(self) -> list[Kept | Made]:
+        """System messages, notes, then the window with each block behind its anchor."""
+        items: list[Kept | Made] = [Kept(entry, "system") for entry in self.window.system]
+        if self.state.notes:
+            items.append(self.state.notes_message())
+        blocks: dict[str, list[Block]] = {}
+        for block in self.state.blocks:
+            blocks.setdefault(block.anchor, []).append(block)
+        for entry in self.window.entries:
+            items.append(Kept(entry, "system" if entry.role == "system" else "recent"))
+            items += [block.as_message() for block in blocks.pop(entry.message_id, ())]
+        return items + [block.as_message() for left in blocks.values() for block in left]
+
+
+class Planner:
+    """Makes plans for sessions."""
+
+    def __init__(self, host: EngineHost) -> None:
+        self._host = host
+        self._remembered = Remembered()
+
+    async def plan(self, session: Session, request: AssembleRequest, before: RecallState) -> Plan:
+        """The answer in at most `request.budget` tokens, as far as what the model needs next allows that.
+
+        The window stays where it was, with everything recalled since, while that fits.
+        """
+        newest = (await session.timeline.tail(NEWEST_TOKENS)).entries
+        opener = await session.timeline.opener(newest[-1].turn) if newest else None
+        asked = plain_text(opener.reading) if opener else ""
+        prompt = request.prompt or asked
+        key = digest(fold(prompt))
+        at = anchor(newest)
+        state = _without_unused(before, at, key)
+        reserve = session.calibrated(state.plain_tokens)
+        since = None if before.bare else before.cut or None
+        window = await keep_window(session.timeline, request.budget, since, reserve)
+        room = int(request.budget * MARGIN)
+        full = int(room * FULL)
+        if window.moved:
+            window, state = await self.cut(session, room, since, apart=fold(asked) != fold(prompt))
+            full = min(full, int(request.budget * SLACK))
+        if window.cut is None or at is None or not self._recall_tokens:
+            return Plan(window, state)
+        own = [block for block in state.blocks if block.prompt == key and _is_open(block, window, key)]
+        if own and room <= own[-1].budget * GROWN:
+            return Plan(window, state)
+        free = max(room - tokens_of(window.system), 0)
+        most = int(free * RECALL_SHARE)
+        if room <= state.budget * GROWN:
+            most = min(most, self._recall_tokens)
+        left = full - window.tokens - session.calibrated(state.plain_tokens)
+        moment = Moment(
+            prompt, key, window, await in_front(session, window), at, room, _plain(session, min(most, left))
+        )
+        block = await recalled(session, self._remembered, moment, state, self._host.tokens.count)
+        if block is not None:
+            state = structs.replace(state, blocks=[*state.blocks, block])
+        return Plan(window, state)
+
+    async def cut(
+        self,
+        session: Session,
+        room: int,
+        since: str | None,
+        target: int | None = None,
+        *,
+        apart: bool = False,
+    ) -> tuple[Window, RecallState]:
+        """A smaller window, with new notes in front of it and nothing recalled yet.
+
+        `apart` says that the host sends the prompt itself: then the window may be empty.
+        """
+        newest, _ = await session.timeline.tail(2 * room)
+        start = next((i for i, entry in enumerate(newest) if entry.message_id == since), 0)
+        system = tokens_of(await session.timeline.system())
+        free = max(room - system, 0)
+        recall_room = min(self._recall_tokens, int(free * RECALL_SHARE))
+        notes_room = min(self._notes_tokens, int(max(free * NOTES_SHARE, min(FEW_NOTES, free / 2))))
+        share = max(free * LOW, free * HIGH - recall_room - notes_room)
+        wanted = target if target is not None else system + int(share)
+        most = max(wanted, system + int(free * NEWEST))
+        window = await cut_window(session.timeline, newest[start:], most, wanted)
+        if apart and tokens_of(window.entries) > free * TOO_LARGE:
+            window = window._replace(entries=[], cut=newest[-1].message_id)
+        state = RecallState(cut=window.cut or "", budget=room, bare=not window.entries)
+        if window.cut is None:
+            return window, state
+        left = max(min(notes_room, room - window.tokens), 0)
+        return window, await self._noted(session, window, _plain(session, left), state)
+
+    async def _noted(self, session: Session, window: Window, room: int, state: RecallState) -> RecallState:
+        count = self._host.tokens.count
+        room -= framed("", count)
+        if room <= 0:
+            return state
+        before = await in_front(session, window)
+        last = last_stored(before)
+        rules = await standing(self._remembered.of(session), last) if last else ()
+        notes = write_notes(rules, before, window.entries, room, count)
+        if not notes:
+            return state
+        tokens, stamp = framed(notes, count), before[-1].timestamp_ms
+        return structs.replace(state, notes=notes, notes_tokens=tokens, notes_ms=stamp)
+
+    @property
+    def _settings(self) -> RecallSettings | None:
+        return cast("RecallSettings | None", self._host.configured)
+
+    @property
+    def _recall_tokens(self) -> int:
+        return self._settings.recallTokens if self._settings else RECALL_TOKENS
+
+    @property
+    def _notes_tokens(self) -> int:
+        return self._settings.notesTokens if self._settings else NOTES_TOKENS
+
+
+def _without_unused(state: RecallState, at: Entry | None, key: str) -> RecallState:
+    """The state without what was recalled at this very place for another prompt, which never came to be."""
+    if at is None:
+        return state
+    kept = [block for block in state.blocks if block.anchor != at.message_id or block.prompt == key]
+    return state if len(kept) == len(state.blocks) else structs.replace(state, blocks=kept)
+
+
+def _is_open(block: Block, window: Window, key: str) -> bool:
+    """Whether a block was recalled for the turn that is open, not for the same words in an earlier one."""
+    ids = [entry.message_id for entry in window.entries]
+    if block.anchor not in ids:
+        return False
+    opened = [entry for entry in window.entries[ids.index(block.anchor) + 1 :] if entry.opens_turn]
+    return not opened or (len(opened) == 1 and digest(fold(plain_text(opened[0].reading))) == key)
+
+
+def _plain(session: Session, tokens: int) -> int:
+    """How many tokens before calibration count as at most so many in a budget."""
+    return tokens * tokens // max(session.calibrated(tokens), 1) if tokens > 0 else 0

@@ -1,0 +1,123 @@
+"""Recalls what the prompt calls for, as a block that stays where it was put."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from sidecar.engine.contract import Session
+from sidecar.engine.entry import Entry
+from sidecar.engine.signature import digest
+from sidecar.engine.window import Window
+from sidecar.engines.recall.notes import VALUES
+from sidecar.engines.recall.remembered import Remembered, remark_of
+from sidecar.engines.recall.state import Block, RecallState, framed
+from sidecar.messages.excerpt import plain_text
+from sidecar.messages.units import units
+from sidecar.recall.recollection import Recollection
+from sidecar.recall.retrieval import as_whole, retrieve
+from sidecar.recall.situations import situation
+from sidecar.recall.working_set import WorkingSet
+
+LEAST = 120
+"""Tokens of room below which nothing is recalled."""
+GROWN = 1.25
+"""How much more room there must be to recall more for the same prompt, or to look beyond the prompt."""
+VALUES_SHARE = 0.25
+"""Share of the room that values take where the notes were written for a smaller budget."""
+AT_WORK = 0.5
+"""Share of the room for what the prompt calls for while tools are at work: newer messages get the rest."""
+LOOK_BACK = 400
+"""Messages in front of the window that are looked at where there is more room than there was for notes."""
+LOOK_BACK_TOKENS = 20_000
+NEWEST_TEXTS = 3
+"""Messages at the end that a short prompt is read with."""
+REACH = 64
+"""Messages from the end among which the last whole unit is looked for."""
+
+
+class Moment(NamedTuple):
+    """What is going on when something is recalled."""
+
+    prompt: str
+    key: str
+    """Stands for the prompt."""
+    window: Window
+    before: Sequence[Entry]
+    """What stands in front of the window, the newest of it."""
+    anchor: Entry
+    """The message behind which the recollection is to stand."""
+    budget: int
+    room: int
+    """Tokens that the recollection may take, before calibration."""
+
+
+async def recalled(
+    session: Session, remembered: Remembered, moment: Moment, state: RecallState, count: Callable[[str], int]
+) -> Block | None:
+    """What the moment calls for and is not there yet; `None` where that is nothing.
+
+    With clearly more room than the window was cut for, the values and messages in front of it as well.
+    """
+    room = moment.room - framed("", count)
+    window, before = moment.window, moment.before
+    if room < LEAST:
+        return None
+    grown = moment.budget > state.budget * GROWN
+    shown = [pair for block in state.blocks for pair in block.shown]
+    visible = [(entry.position, 0) for entry in window.entries if entry.position]
+    values = _values(before, state, window, int(room * VALUES_SHARE), count) if grown else ""
+    recollection = Recollection(room - count(values), count, shown + visible)
+    asked = situation(moment.prompt, [plain_text(e.reading) for e in window.entries[-NEWEST_TEXTS:]])
+    ranked = await retrieve(remembered.of(session), asked, last_stored(before))
+    at_work = grown and bool(moment.anchor.reading.results)
+    recollection.add(ranked, int(room * AT_WORK) if at_work else room)
+    if grown or not window.entries:
+        recollection.add((as_whole(remark_of(entry)) for entry in reversed(before)), room)
+    text = "\n".join(part for part in (recollection.text(), values) if part)
+    if not text:
+        return None
+    return Block(
+        anchor=moment.anchor.message_id,
+        prompt=moment.key,
+        budget=moment.budget,
+        text=text,
+        tokens=framed(text, count),
+        shown=recollection.shown,
+        ref=digest(f"{moment.anchor.message_id} {text}")[:8],
+        timestamp_ms=moment.anchor.timestamp_ms,
+    )
+
+
+def anchor(entries: Sequence[Entry]) -> Entry | None:
+    """The last message behind which a text may stand: not between a call and its results."""
+    newest = entries[-REACH:]
+    for unit in reversed(units([entry.reading for entry in newest])):
+        if not unit.open:
+            return newest[unit.indices[-1]]
+    return None
+
+
+async def in_front(session: Session, window: Window) -> Sequence[Entry]:
+    """The newest messages that the window does not hold."""
+    if window.cut and window.entries:
+        return await session.timeline.before(window.cut, LOOK_BACK)
+    return (await session.timeline.tail(LOOK_BACK_TOKENS)).entries[-LOOK_BACK:]
+
+
+def last_stored(entries: Sequence[Entry]) -> int:
+    """The position of the last of some messages that is stored; 0 where none is."""
+    return next((entry.position for entry in reversed(entries) if entry.position), 0)
+
+
+def _values(
+    before: Sequence[Entry], state: RecallState, window: Window, room: int, count: Callable[[str], int]
+) -> str:
+    """Values that the notes had no room for."""
+    values = WorkingSet()
+    for entry in before:
+        values.add(entry.reading)
+    seen = [state.notes, *(block.text for block in state.blocks)]
+    seen += [plain_text(entry.reading) for entry in window.entries]
+    lines = values.lines(room - count(VALUES), count, "\n".join(seen))
+    return "\n".join((VALUES, *lines)) if lines else ""

@@ -1,0 +1,75 @@
+"""Puts passages into one text for the model, within a number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from sidecar.recall.passages import rough_tokens
+from sidecar.recall.retrieval import Passage
+
+HEADER = (
+    "[Recalled from earlier in this conversation, newest first; what is newer holds where two differ. "
+    "Each line has turn, date, role.]"
+)
+LINE = 14
+"""Tokens that turn, date and role of a line take, about."""
+MISSES = 40
+"""Passages that are too large for what is left, after which no others are tried."""
+
+
+class Recollection:
+    """Passages that are chosen for one text until it is full."""
+
+    def __init__(self, room: int, count: Callable[[str], int], known: Iterable[tuple[int, int]]) -> None:
+        self.left = room - count(HEADER)
+        """Tokens that are free."""
+        self._count = count
+        self._known = set(known)
+        self._whole = {position for position, _ in self._known}
+        self._chosen: list[Passage] = []
+
+    def add(self, ranked: Iterable[Passage], most: int) -> None:
+        """Choose passages in this order that fit, in at most `most` tokens together; known ones are not."""
+        left, missed = min(self.left, most), 0
+        for passage in ranked:
+            if left < LINE or missed == MISSES:
+                break
+            if not passage.text or rough_tokens(passage.text) > left * 2:
+                missed += 1
+                continue
+            if passage.key in self._known or (passage.of == 1 and passage.remark.position in self._whole):
+                continue
+            cost = self._count(passage.text) + LINE
+            if cost > left:
+                missed += 1
+            else:
+                self._known.add(passage.key)
+                self._whole.add(passage.remark.position)
+                self._chosen.append(passage)
+                self.left -= cost
+                left -= cost
+
+    @property
+    def shown(self) -> list[tuple[int, int]]:
+        """Position and part of each passage that was chosen."""
+        return [passage.key for passage in self._chosen]
+
+    def text(self) -> str:
+        """The passages, newest first; empty where none was chosen."""
+        if not self._chosen:
+            return ""
+        chosen = sorted(self._chosen, key=lambda passage: (-passage.remark.position, passage.part))
+        return "\n".join((HEADER, *map(_line, chosen)))
+
+
+def _line(passage: Passage) -> str:
+    remark = passage.remark
+    part = f", part {passage.part + 1} of {passage.of}" if passage.of > 1 else ""
+    role = "tool" if remark.is_result else remark.role
+    return f"({remark.turn_id}, {day(remark.timestamp_ms)}{part}) {role}: {passage.text.strip()}"
+
+
+def day(timestamp_ms: int) -> str:
+    """The UTC day of a time stamp, as 2024-03-15."""
+    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).strftime("%Y-%m-%d")

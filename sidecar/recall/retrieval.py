@@ -1,0 +1,140 @@
+"""Finds the passages of a history that a situation calls for, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+from typing import NamedTuple
+
+from sidecar.recall.passages import passages, rough_tokens
+from sidecar.recall.reduction import reduced
+from sidecar.recall.remarks import Remark, RemarkSource
+from sidecar.recall.situations import Situation
+from sidecar.store.indexing.folding import fold
+from sidecar.store.search import SearchQuery
+
+HITS = 60
+"""Messages that are looked at for one question."""
+USERS_WORD = 2.2
+"""What the user said counts so much more than what the user was told."""
+DENSITY = 0.4
+"""How much shorter passages are preferred: 0 not at all, 1 by what they say for each token."""
+FLOOR = 0.05
+"""Share of the best score below which nothing is recalled."""
+PARTS = 4
+"""Passages of one message at most."""
+NEIGHBOUR, REPLY = 0.4, 0.8
+"""What the message before or behind a hit is worth of the hit itself, where it is short; what the reply to a
+question is."""
+SHORT = 120
+"""Rough tokens of a message up to which it is recalled as a neighbour."""
+RESULT = 900
+"""Characters to which a result of a tool is reduced."""
+
+LONG = 2400
+"""Characters to which another message is reduced where it is recalled for being new."""
+
+_ASKING = ("?", "？", "吗", "呢")
+
+
+class Passage(NamedTuple):
+    """A message, or a part of a long one."""
+
+    remark: Remark
+    part: int
+    """Which part of the message, from 0."""
+    of: int
+    """How many parts the message has."""
+    text: str
+    score: float
+    """Higher is better; comparable within one question only."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Position and part, which name the passage."""
+        return self.remark.position, self.part
+
+
+async def retrieve(source: RemarkSource, asked: Situation, last: int) -> list[Passage]:
+    """The passages up to the position `last` that fit, best first; none where nothing is asked for."""
+    if not asked.question or last < 1:
+        return []
+    found = await source.search(SearchQuery(text=asked.question, limit=HITS, last=last))
+    if not found.hits:
+        return []
+    near = {
+        p for hit in found.hits[: HITS // 3] for p in (hit.position - 1, hit.position + 1) if 1 <= p <= last
+    }
+    scores = {hit.position: hit.score for hit in found.hits}
+    known = await source.remarks(sorted(near | set(scores)))
+    hits = [(known[position], score) for position, score in scores.items() if position in known]
+    worth = _worth(asked.terms, [remark for remark, _ in hits])
+    ranked: dict[tuple[int, int], Passage] = {}
+    for remark, score in hits:
+        for passage in _parts(remark, score, worth):
+            ranked[passage.key] = passage
+    best = max((passage.score for passage in ranked.values()), default=0.0)
+    for passage in _neighbours(list(ranked.values()), known):
+        there = ranked.get(passage.key)
+        if there is None or (there.of == 1 and there.score < passage.score):
+            ranked[passage.key] = passage
+    kept = (passage for passage in ranked.values() if passage.score >= best * FLOOR)
+    return sorted(kept, key=lambda passage: (-passage.score, -passage.remark.position, passage.part))
+
+
+def as_whole(remark: Remark) -> Passage:
+    """A message as one passage, reduced where it is long."""
+    return Passage(remark, 0, 1, reduced(remark.text, RESULT if remark.is_result else LONG), 0.0)
+
+
+def _worth(terms: Sequence[str], remarks: Sequence[Remark]) -> dict[str, float]:
+    """What each term says: those that few of the hits have say more."""
+    texts = [fold(remark.text) for remark in remarks]
+    worth: dict[str, float] = {}
+    for term in terms:
+        having = sum(term in text for text in texts)
+        if having:
+            worth[term] = log(1 + (len(texts) - having + 0.5) / (having + 0.5))
+    return worth
+
+
+def _parts(remark: Remark, score: float, worth: dict[str, float]) -> list[Passage]:
+    """The passages of a hit, each with its share of the score."""
+    if remark.role == "user" and not remark.is_result:
+        score *= USERS_WORD
+    if remark.is_result:
+        text = reduced(remark.text, RESULT)
+        return [Passage(remark, 0, 1, text, _dense(score, text))]
+    pieces = passages(remark.text)
+    if len(pieces) == 1:
+        return [Passage(remark, 0, 1, pieces[0], _dense(score, pieces[0]))]
+    said = [_said(piece, worth) for piece in pieces]
+    most = max(said, default=0.0) or 1.0
+    order = sorted(range(len(pieces)), key=lambda n: (-said[n], n))[:PARTS]
+    return [
+        Passage(remark, n, len(pieces), pieces[n], _dense(score * said[n] / most, pieces[n])) for n in order
+    ]
+
+
+def _said(piece: str, worth: dict[str, float]) -> float:
+    folded = fold(piece)
+    return sum(value for term, value in worth.items() if term in folded)
+
+
+def _dense(score: float, text: str) -> float:
+    return score / rough_tokens(text) ** DENSITY
+
+
+def _neighbours(hits: Sequence[Passage], known: dict[int, Remark]) -> list[Passage]:
+    """Short replies to what was found, and short questions before it."""
+    found: list[Passage] = []
+    for hit in hits:
+        asks = hit.remark.text.rstrip()[-1:] in _ASKING
+        for position, share in (
+            (hit.remark.position + 1, REPLY if asks else NEIGHBOUR),
+            (hit.remark.position - 1, NEIGHBOUR),
+        ):
+            remark = known.get(position)
+            if remark is not None and rough_tokens(remark.text) <= SHORT:
+                found.append(Passage(remark, 0, 1, remark.text, hit.score * share))
+    return sorted(found, key=lambda passage: -passage.score)

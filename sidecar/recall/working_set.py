@@ -1,0 +1,121 @@
+"""Keeps the values with which an agent works: paths, commands, and ids that tools gave."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar, cast
+
+from msgspec import DecodeError, json
+
+from sidecar.messages.contract import Reading
+from sidecar.messages.fence import strip
+
+_K = TypeVar("_K")
+
+LONGEST_VALUE = 160
+"""Characters of a value that is still kept."""
+LONGEST_RESULT = 8000
+"""Characters of a result that are looked at for ids."""
+FADES = 0.99
+"""What a use is worth after each further call: values in use come before those of long ago."""
+ARGUMENTS_SHARE = 0.7
+"""Share of the room that goes to what was passed to tools where their results have ids too."""
+
+_ID = re.compile(
+    r"(?<![\w/.@-])(?:"
+    r"\d{4}-\d\d-\d\d(?!\w)"
+    r"|(?=[\w@.+-]*\d)(?=[\w@.+-]*[A-Za-z_])[A-Za-z0-9][\w@.+-]{3,39}"
+    r"|[\w.+-]+@[\w-]+\.[\w.]+"
+    r"|~?[\w.@-]*/[\w./@-]{2,}"
+    r"|[\w-]+\.(?:[a-z]{1,4}|json|yaml|toml|html)\b"
+    r"|\d{5,12}(?![\w.])"
+    r")"
+)
+_NOISE = re.compile(r"(?i)^(?:\d+(?:px|ms|kb|mb|s|th|st|nd|rd|x)|v?\d+(?:\.\d+)+|[a-f0-9]{32,}|utf-?8)$")
+
+
+class WorkingSet:
+    """The values of some messages, taken in from the oldest to the newest."""
+
+    def __init__(self) -> None:
+        self._uses: dict[tuple[str, str], tuple[float, int]] = {}
+        """By tool and value: what its uses were worth at the last one, and at which call that was."""
+        self._found: dict[str, tuple[float, int]] = {}
+        self._calls = 0
+
+    def add(self, reading: Reading) -> None:
+        """Take in a message; what is talked of counts where a tool gave it."""
+        for call in reading.calls:
+            self._calls += 1
+            for value in dict.fromkeys(_values(call.arguments)):
+                self._count(self._uses, (call.name, value))
+        for name in dict.fromkeys(_ID.findall(strip(reading.text)[:LONGEST_RESULT])):
+            if name in self._found:
+                self._count(self._found, name)
+        for result in reading.results:
+            text = strip(result.text)[:LONGEST_RESULT]
+            for name in dict.fromkeys(_ID.findall(text)):
+                if not _NOISE.match(name):
+                    self._count(self._found, name)
+
+    def lines(self, room: int, count: Callable[[str], int], visible: str = "") -> list[str]:
+        """One line for each tool with the values passed to it, and one with ids out of results.
+
+        At most `room` tokens, the values that matter most; what stands in `visible` is left out.
+        """
+        passed = [pair for pair in self._ordered(self._uses) if pair[1] not in visible]
+        given = {value for _, value in self._uses}
+        found = [name for name in self._ordered(self._found) if name not in visible and name not in given]
+        share = room if not found else int(room * ARGUMENTS_SHARE)
+        kept, spent = _first(passed, share, lambda pair: count(pair[1]) + 2)
+        listed, _ = _first(found, room - spent, lambda name: count(name) + 2)
+        by_tool: dict[str, list[str]] = {}
+        for tool, value in kept:
+            by_tool.setdefault(tool, []).append(value)
+        lines = [f"{tool}: {', '.join(values)}" for tool, values in by_tool.items()]
+        return [*lines, f"in results: {', '.join(listed)}"] if listed else lines
+
+    def _count(self, uses: dict[_K, tuple[float, int]], key: _K) -> None:
+        worth, at = uses.pop(key, (0.0, self._calls))
+        uses[key] = (worth * FADES ** (self._calls - at) + 1, self._calls)
+
+    def _ordered(self, uses: dict[_K, tuple[float, int]]) -> list[_K]:
+        worth = {key: value * FADES ** (self._calls - at) for key, (value, at) in uses.items()}
+        newest_first = list(reversed(worth))
+        return sorted(newest_first, key=worth.__getitem__, reverse=True)
+
+
+def _first(items: Iterable[_K], room: int, cost: Callable[[_K], int]) -> tuple[list[_K], int]:
+    """The first items that fit, and what they take; one that is too large is passed over."""
+    kept: list[_K] = []
+    spent = 0
+    for item in items:
+        if room - spent < 3:
+            break
+        size = cost(item)
+        if size <= room - spent:
+            kept.append(item)
+            spent += size
+    return kept, spent
+
+
+def _values(arguments: str) -> Iterator[str]:
+    """The short texts of a call's arguments."""
+    try:
+        yield from _texts(json.decode(arguments), 0)
+    except (DecodeError, RecursionError):
+        if len(arguments) <= LONGEST_VALUE:
+            yield arguments
+
+
+def _texts(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if 2 < len(value) <= LONGEST_VALUE and "\n" not in value:
+            yield value
+    elif isinstance(value, dict) and depth < 8:
+        for member in cast("dict[str, object]", value).values():
+            yield from _texts(member, depth + 1)
+    elif isinstance(value, list) and depth < 8:
+        for member in cast("list[object]", value):
+            yield from _texts(member, depth + 1)
