@@ -11,6 +11,8 @@ from sidecar.store.search import SearchQuery
 
 CANDIDATES = 80
 """Messages with a cue that are looked at."""
+FEW = 20
+"""Messages with a phrase of stop words alone that are looked at."""
 WHOLE = 400
 """Characters of a message up to which it is kept whole; of a longer one the sentence that has the cue."""
 
@@ -18,6 +20,7 @@ _CUE_WORDS = (
     "always never prefer preference preferred remember ensure avoid henceforth future forward "
     "instead remind 以后 总是 永远 每次 记住 务必 不要 别再 必须 喜欢 偏好 今后 必ず いつも"
 )
+_CUE_PHRASE = "from now on"
 _RULE = re.compile(
     r"(?i)(?:^|[.!?,;:]\s+|\bplease\s+|\byou\s+(?:should|must|can)\s+|\band\s+|\bto\s+)(?:always|never)\b"
     r"|\bfrom now on\b|\b(?:going|moving) forward\b|\bhenceforth\b|\bin (?:the )?future,"
@@ -64,8 +67,11 @@ def instruction(remark: Remark) -> Instruction | None:
 
 async def standing(source: RemarkSource, last: int) -> Sequence[Instruction]:
     """What users said up to the position `last` that is to hold: rules, then preferences, newest first."""
-    query = SearchQuery(text=_CUE_WORDS, roles=("user",), limit=CANDIDATES, last=last)
-    positions = [hit.position for hit in (await source.search(query)).hits]
+    words = SearchQuery(text=_CUE_WORDS, roles=("user",), limit=CANDIDATES, last=last)
+    phrase = SearchQuery(
+        text=_CUE_PHRASE, kind="literal", roles=("user",), limit=FEW, last=last, newest_first=True
+    )
+    positions = {hit.position for query in (words, phrase) for hit in (await source.search(query)).hits}
     found: dict[str, Instruction] = {}
     for remark in (await source.remarks(sorted(positions, reverse=True))).values():
         known = instruction(remark)

@@ -21,7 +21,7 @@ _NAME = re.compile(
     r"[A-Za-z0-9_~]+(?:[./:@-]+[A-Za-z0-9_]+)+|[A-Za-z]*[a-z][A-Z]\w*|\w*[A-Za-z_]\d\w*|\d{4,}"
 )
 _LISTED = """
-absolutely alright amazing awesome bye cheers continue cool correct definitely excellent exactly fine good
+absolutely alright amazing awesome bye cheers continue cool correct definitely excellent exactly fine go good
 great ha haha happy hello help hey hi hmm interesting kind lol makes nice no nope ok okay perfect please
 proceed really right sense sounds sure thank thanks thing things think thx understand understood wonderful wow
 yeah yep yes yup 继续 好的 好吧 谢谢 可以 是的 没错 当然 明白 知道 嗯嗯 不错 很好 请继 不客

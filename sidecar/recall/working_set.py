@@ -55,7 +55,7 @@ class WorkingSet:
                 self._count(self._found, name)
         for result in reading.results:
             text = strip(result.text)[:LONGEST_RESULT]
-            for name in dict.fromkeys(_ID.findall(text)):
+            for name in reversed(dict.fromkeys(_ID.findall(text))):
                 if not _NOISE.match(name):
                     self._count(self._found, name)
 

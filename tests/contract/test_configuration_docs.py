@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from sidecar.engines.default.settings import DefaultSettings
+from sidecar.engines.recall.settings import RecallSettings
 from sidecar.engines.terse.settings import TerseSettings
 from sidecar.server.configuration import resolve as configuration
 from sidecar.server.configuration.model import Configuration, Entry
@@ -30,7 +31,8 @@ def settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ob
             yield prefix + name, field.get_default(call_default_factory=True)
 
 
-ALL = [*settings(Configuration), *settings(DefaultSettings), *settings(TerseSettings)]
+ENGINES = (DefaultSettings, TerseSettings, RecallSettings)
+ALL = [*settings(Configuration), *(each for model in ENGINES for each in settings(model))]
 
 
 @pytest.mark.parametrize(("key", "default"), ALL, ids=[key for key, _ in ALL])

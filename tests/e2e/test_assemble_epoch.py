@@ -94,7 +94,7 @@ def test_an_edit_by_the_host_raises_the_epoch(tmp_path: Path) -> None:
         assert host.assemble("s", raw=edited).epoch > first.epoch
 
 
-@pytest.mark.parametrize("engine", ["full", "default", "recall"])
+@pytest.mark.parametrize("engine", ["full", "default"])
 def test_a_cut_stays_when_the_budget_grows_again(engine: str, tmp_path: Path) -> None:
     speaker = Speaker("openai")
     with AgentHost(tmp_path, engine=engine) as host:

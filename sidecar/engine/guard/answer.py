@@ -157,9 +157,9 @@ class Guard:
                 tokens, count = parts.get(kind, (0, 0))
                 parts[kind] = (tokens + self._text_tokens(text), count)
         composition = [Part(kind, *sizes) for kind, sizes in parts.items()]
-        stable = next(
-            (i for i, s in enumerate(fitted.slots) if s.kind in ("recall", "memory")), len(fitted.slots)
-        )
+        stable = len(fitted.slots)
+        while stable and fitted.slots[stable - 1].kind in ("recall", "memory"):
+            stable -= 1
         return Answer(
             fitted,
             sum(part.tokens for part in composition),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from msgspec import structs
+
 from sidecar.engine.contract import (
     AssembleRequest,
     Assembly,
@@ -17,11 +19,14 @@ from sidecar.engine.contract import (
 from sidecar.engine.host import EngineHost
 from sidecar.engine.window import whole_window
 from sidecar.engines.recall.defaults import COMPACT_TO
-from sidecar.engines.recall.planning import Planner
+from sidecar.engines.recall.planning import Planner, asked_last, prompt_key
 from sidecar.engines.recall.state import load, save
 
 if TYPE_CHECKING:
     from sidecar.engines.recall.settings import RecallSettings
+
+NEVER_GROWN = 1 << 40
+"""For the budget of a window that was cut because the host asked for it: no other one is larger."""
 
 
 class RecallEngine(StoringEngine):
@@ -56,7 +61,9 @@ class RecallEngine(StoringEngine):
         if after >= before:
             reason = "only what the model needs next is left"
             return CompactOutcome(compacted=False, reason=reason, tokens_before=before)
-        await save(session, fresh)
+        # Whoever asks for room does not want it filled again in the same turn.
+        quiet = prompt_key(await asked_last(session))
+        await save(session, structs.replace(fresh, quiet=quiet, budget=NEVER_GROWN))
         return CompactOutcome(
             compacted=True, first_kept_message_id=smaller.cut, tokens_before=before, tokens_after=after
         )

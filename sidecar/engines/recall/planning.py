@@ -76,10 +76,9 @@ class Planner:
         The window stays where it was, with everything recalled since, while that fits.
         """
         newest = (await session.timeline.tail(NEWEST_TOKENS)).entries
-        opener = await session.timeline.opener(newest[-1].turn) if newest else None
-        asked = plain_text(opener.reading) if opener else ""
+        asked = await asked_last(session)
         prompt = request.prompt or asked
-        key = digest(fold(prompt))
+        key = prompt_key(prompt)
         at = anchor(newest)
         state = _without_unused(before, at, key)
         reserve = session.calibrated(state.plain_tokens)
@@ -90,7 +89,7 @@ class Planner:
         if window.moved:
             window, state = await self.cut(session, room, since, apart=fold(asked) != fold(prompt))
             full = min(full, int(request.budget * SLACK))
-        if window.cut is None or at is None or not self._recall_tokens:
+        if window.cut is None or at is None or not self._recall_tokens or state.quiet == key:
             return Plan(window, state)
         own = [block for block in state.blocks if block.prompt == key and _is_open(block, window, key)]
         if own and room <= own[-1].budget * GROWN:
@@ -128,15 +127,18 @@ class Planner:
         recall_room = min(self._recall_tokens, int(free * RECALL_SHARE))
         notes_room = min(self._notes_tokens, int(max(free * NOTES_SHARE, min(FEW_NOTES, free / 2))))
         share = max(free * LOW, free * HIGH - recall_room - notes_room)
-        wanted = target if target is not None else system + int(share)
+        wanted = system + int(share)
         most = max(wanted, system + int(free * NEWEST))
+        if target is not None:
+            notes_room = min(notes_room, int(target * NOTES_SHARE))
+            most = wanted = max(target - notes_room, 0)
         window = await cut_window(session.timeline, newest[start:], most, wanted)
         if apart and tokens_of(window.entries) > free * TOO_LARGE:
             window = window._replace(entries=[], cut=newest[-1].message_id)
         state = RecallState(cut=window.cut or "", budget=room, bare=not window.entries)
         if window.cut is None:
             return window, state
-        left = max(min(notes_room, room - window.tokens), 0)
+        left = max(min(notes_room, (room if target is None else target) - window.tokens), 0)
         return window, await self._noted(session, window, _plain(session, left), state)
 
     async def _noted(self, session: Session, window: Window, room: int, state: RecallState) -> RecallState:
@@ -166,6 +168,18 @@ class Planner:
         return self._settings.notesTokens if self._settings else NOTES_TOKENS
 
 
+async def asked_last(session: Session) -> str:
+    """The text of the user message that opened the newest turn."""
+    newest = (await session.timeline.tail(0)).entries
+    opener = await session.timeline.opener(newest[-1].turn) if newest else None
+    return plain_text(opener.reading) if opener else ""
+
+
+def prompt_key(prompt: str) -> str:
+    """Stands for a prompt."""
+    return digest(fold(prompt))
+
+
 def _without_unused(state: RecallState, at: Entry | None, key: str) -> RecallState:
     """The state without what was recalled at this very place for another prompt, which never came to be."""
     if at is None:
@@ -180,7 +194,7 @@ def _is_open(block: Block, window: Window, key: str) -> bool:
     if block.anchor not in ids:
         return False
     opened = [entry for entry in window.entries[ids.index(block.anchor) + 1 :] if entry.opens_turn]
-    return not opened or (len(opened) == 1 and digest(fold(plain_text(opened[0].reading))) == key)
+    return not opened or (len(opened) == 1 and prompt_key(plain_text(opened[0].reading)) == key)
 
 
 def _plain(session: Session, tokens: int) -> int:

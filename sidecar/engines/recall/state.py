@@ -43,6 +43,8 @@ class RecallState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Id of the message at which the window begins; empty where nothing was cut."""
     budget: int = 0
     """Tokens that the answer had when the window was cut."""
+    quiet: str = ""
+    """Stands for the prompt of the turn in which the host asked for room: it recalls nothing."""
     bare: bool = False
     """Whether the window is empty, since even the newest messages were too large for it."""
     notes: str = ""

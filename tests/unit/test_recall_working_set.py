@@ -1,0 +1,61 @@
+"""The values that an agent worked with."""
+
+import json
+
+from sidecar.messages.contract import Reading, ToolCall, ToolResult
+from sidecar.recall.working_set import WorkingSet
+
+
+def called(tool: str, **arguments: object) -> Reading:
+    call = ToolCall("c", tool, json.dumps(arguments))
+    return Reading(role="assistant", wire_role="assistant", calls=(call,))
+
+
+def gave(text: str) -> Reading:
+    result = ToolResult("c", "", text, is_error=False)
+    return Reading(role="tool", wire_role="tool", results=(result,))
+
+
+def lines(*readings: Reading, room: int = 1000, visible: str = "") -> list[str]:
+    values = WorkingSet()
+    for reading in readings:
+        values.add(reading)
+    return values.lines(room, lambda text: len(text) // 4 + 1, visible)
+
+
+def test_values_stand_by_tool_the_newest_first() -> None:
+    found = lines(
+        called("read", path="src/a.py"), called("bash", cmd="make"), called("read", path="src/b.py")
+    )
+    assert found == ["read: src/b.py, src/a.py", "bash: make"]
+
+
+def test_what_is_used_often_comes_before_what_was_used_last() -> None:
+    found = lines(*[called("read", path="src/a.py")] * 3, called("read", path="src/b.py"))
+    assert found == ["read: src/a.py, src/b.py"]
+
+
+def test_ids_out_of_results_are_kept_though_nobody_used_them_yet() -> None:
+    found = lines(
+        gave('{"id": "XK42B7", "born": "1990-04-05", "pay": "card_4421", "bags": 2, "note": "a window seat"}')
+    )
+    assert found == ["in results: XK42B7, 1990-04-05, card_4421"]
+
+
+def test_what_the_model_sees_anyway_is_left_out() -> None:
+    assert lines(called("read", path="src/a.py"), visible="see src/a.py") == []
+
+
+def test_long_and_many_lined_arguments_are_no_values() -> None:
+    assert lines(called("edit", old="a\nb", new="x" * 500)) == []
+
+
+def test_only_as_much_is_listed_as_there_is_room_for() -> None:
+    found = lines(*(called("read", path=f"src/module_{n}.py") for n in range(100)), room=60)
+    assert sum(len(line) // 4 for line in found) <= 60
+    assert found[0].startswith("read: src/module_99.py")
+
+
+def test_arguments_that_are_no_json_are_taken_as_they_are() -> None:
+    call = ToolCall("c", "shell", "ls -la {broken")
+    assert lines(Reading(role="assistant", wire_role="assistant", calls=(call,))) == ["shell: ls -la {broken"]
