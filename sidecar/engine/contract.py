@@ -160,6 +160,10 @@ class Session(Protocol):
         """The session's summaries by first position."""
         ...
 
+    async def summary_nodes(self, node_ids: Sequence[str]) -> list[SummaryNode]:
+        """The summaries of these ids; what is not there is left out."""
+        ...
+
     async def add_summary(self, node: SummaryNode, replaces: Sequence[str] = ()) -> bool:
         """Keep a summary in place of others; false where the history changed since the call began."""
         ...

@@ -121,6 +121,10 @@ class EngineSession:
         """The session's summaries by first position."""
         return await self.live.store.summaries(self.live.ref)
 
+    async def summary_nodes(self, node_ids: Sequence[str]) -> list[SummaryNode]:
+        """The summaries of these ids."""
+        return await self.live.store.summary_nodes(self.live.ref, node_ids)
+
     async def add_summary(self, node: SummaryNode, replaces: Sequence[str] = ()) -> bool:
         """Keep a summary in place of others; false where the history changed since the call began."""
         return await self.live.store.write(

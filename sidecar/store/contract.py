@@ -480,6 +480,10 @@ class SessionStore(Protocol):
         """The session's summary nodes by first position, then depth."""
         ...
 
+    async def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]:
+        """The summary nodes of these ids, in no particular order; what is not there is left out."""
+        ...
+
     async def settings(
         self, namespace: str, scope: Literal["session", "agent"], scope_id: str
     ) -> SessionSettings:

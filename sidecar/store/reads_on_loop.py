@@ -1,7 +1,7 @@
 """The reads of `SessionStore`, by way of one method that tells where a store answers them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol, TypeVar
 
@@ -43,6 +43,7 @@ class Lookups(RowReads, Protocol):
         self, namespace: str | None, limit: int, cursor: str | None
     ) -> tuple[list[SessionHead], str | None]: ...
     def summaries(self, ref: SessionRef) -> list[SummaryNode]: ...
+    def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]: ...
     def settings_of(self, namespace: str, scope: str, scope_id: str) -> SessionSettings: ...
     def state(self, ref: SessionRef, name: str) -> bytes | None: ...
     def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool: ...
@@ -112,6 +113,10 @@ class SessionReads:
     async def summaries(self, ref: SessionRef) -> list[SummaryNode]:
         """See `SessionStore`."""
         return await self.read(lambda reads: reads.summaries(ref))
+
+    async def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.summary_nodes(ref, node_ids))
 
     async def settings(
         self, namespace: str, scope: Literal["session", "agent"], scope_id: str

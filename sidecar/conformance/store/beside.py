@@ -153,6 +153,23 @@ async def a_summary_takes_the_place_of_those_it_replaces(store: Subject) -> None
 
 
 @AREA.check()
+async def summaries_are_found_by_their_ids(store: Subject) -> None:
+    """Summaries are found by their ids."""
+    revision = (await store.append(REF, *"abcd")).head.revision
+    nodes = [summary("n1", 1, 2), summary("n2", 3, 4), summary("n3", 1, 4, depth=1)]
+    for each in nodes:
+        await store.write(AddSummary(REF, each, revision=revision))
+    found = await store.store.summary_nodes(REF, ["n3", "nowhere", "n1"])
+    expect_equal(
+        sorted(found, key=lambda each: each.node_id),
+        [nodes[0], nodes[2]],
+        "summary_nodes(REF, ['n3', 'nowhere', 'n1']) by id",
+    )
+    expect_equal(await store.store.summary_nodes(REF, []), [], "summary_nodes(REF, [])")
+    expect_equal(await store.store.summary_nodes(CHILD, ["n1"]), [], "summary_nodes(CHILD, ['n1'])")
+
+
+@AREA.check()
 async def a_summary_of_the_same_id_is_replaced(store: Subject) -> None:
     """A summary of the same id is replaced."""
     revision = (await store.append(REF, "a")).head.revision

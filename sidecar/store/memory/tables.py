@@ -294,6 +294,12 @@ class MemoryTables:
             nodes, key=lambda node: (node.first_position, node.depth, node.last_position, node.node_id)
         )
 
+    def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]:
+        """See `Lookups`."""
+        uid = self._uids.get(ref)
+        nodes = {} if uid is None else self._summaries[uid]
+        return [nodes[node_id] for node_id in node_ids if node_id in nodes]
+
     def state(self, ref: SessionRef, name: str) -> bytes | None:
         """See `Lookups`."""
         return self._state.get(ref, {}).get(name)

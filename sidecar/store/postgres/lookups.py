@@ -1,5 +1,7 @@
 """Reads from PostgreSQL of what is kept beside messages, with those of `PostgresReads`."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
@@ -20,8 +22,9 @@ _SESSIONS = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (%s::text IS NULL OR namespace = %s) "
     "AND (%s::bigint IS NULL OR (updated_ms, uid) < (%s, %s)) ORDER BY updated_ms DESC, uid DESC LIMIT %s"
 )
-_SUMMARIES = (
-    "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
+_SUMMARY = "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
+_SUMMARY_NODES = _SUMMARY + "FROM summaries WHERE session = %s AND node_id = ANY(%s)"
+_SUMMARIES = _SUMMARY + (
     "FROM summaries WHERE session = %s ORDER BY first_position, depth, last_position, node_id"
 )
 _LACKING = (
@@ -70,6 +73,13 @@ class PostgresLookups(PostgresReads):
         if record is None:
             return []
         return [_summary(row) for row in self.query(_SUMMARIES, (record.uid,))]
+
+    def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]:
+        """See `Lookups`."""
+        record = self.session(ref)
+        if record is None:
+            return []
+        return [_summary(row) for row in self.query(_SUMMARY_NODES, (record.uid, list(node_ids)))]
 
     def state(self, ref: SessionRef, name: str) -> bytes | None:
         """See `Lookups`."""

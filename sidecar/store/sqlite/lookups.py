@@ -1,5 +1,7 @@
 """Reads from SQLite of what is kept beside messages, with those of `SQLiteReads`."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
@@ -21,8 +23,9 @@ _SESSIONS = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (?1 IS NULL OR namespace = ?1) "
     "AND (?2 IS NULL OR (updated_ms, uid) < (?2, ?3)) ORDER BY updated_ms DESC, uid DESC LIMIT ?4"
 )
-_SUMMARIES = (
-    "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
+_SUMMARY = "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
+_SUMMARY_NODE = _SUMMARY + "FROM summaries WHERE session = ? AND node_id = ?"
+_SUMMARIES = _SUMMARY + (
     "FROM summaries WHERE session = ? ORDER BY first_position, depth, last_position, node_id"
 )
 _LACKING = (
@@ -70,6 +73,14 @@ class SQLiteLookups(SQLiteReads):
         if record is None:
             return []
         return [_summary(row) for row in self.query(_SUMMARIES, (record.uid,))]
+
+    def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]:
+        """See `Lookups`."""
+        record = self.session(ref)
+        if record is None:
+            return []
+        rows = (self.query(_SUMMARY_NODE, (record.uid, node_id)) for node_id in node_ids)
+        return [_summary(row) for found in rows for row in found]
 
     def state(self, ref: SessionRef, name: str) -> bytes | None:
         """See `Lookups`."""
