@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from sidecar.engine.entry import Entry
-    from sidecar.engine.host import EngineHost
+    from sidecar.engine.guard.pinned import Pin
+    from sidecar.engine.host import EngineHost, Report
     from sidecar.messages.contract import Dialect, Role
     from sidecar.store.contract import SummaryNode
     from sidecar.store.search import SearchQuery, SearchResult
@@ -174,6 +175,14 @@ class Session(Protocol):
 
     def count(self, text: str) -> int:
         """Tokens of a text as the budget counts them: calibrated by what the provider has reported."""
+        ...
+
+    async def pins(self) -> list[Pin]:
+        """What is pinned: the guard keeps it in every answer, whatever the engine chooses."""
+        ...
+
+    def report_to(self, report: Report) -> None:
+        """Let `progress` go there from now on."""
         ...
 
     def progress(self, message: str, percentage: int | None = None) -> None:

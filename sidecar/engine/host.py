@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
         Session,
     )
     from sidecar.summarize.contract import Summariser
+    from sidecar.summarize.limits import CircuitBreaker, SpendGuard
     from sidecar.tokens.contract import TokenCounter
 
 P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound="BaseModel")
+
+Report = Callable[[str, int | None], None]
+"""Takes a message, and how many of 100 parts are done."""
 
 
 class HostCapabilityMissing(Exception):
@@ -46,6 +51,10 @@ class EngineHost(Protocol):
     @property
     def summariser(self) -> Summariser:
         """Summarises with a model where there is one, deterministically otherwise; never fails."""
+        ...
+
+    def summariser_within(self, guard: SpendGuard, breaker: CircuitBreaker) -> Summariser:
+        """The same with bounds of the engine's own on the calls to the model; `extractive` without one."""
         ...
 
     @property
@@ -99,6 +108,14 @@ class EngineHost(Protocol):
 
     async def run_blocking(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of blocking work, done in a worker thread."""
+        ...
+
+    def working(self, title: str) -> AbstractAsyncContextManager[Report]:
+        """Progress of work that no request waits for, shown by hosts that can; the value reports on it."""
+        ...
+
+    def tell_compacted(self, session: Session) -> None:
+        """Tell the host that a session was compacted without its asking."""
         ...
 
     def log(self, level: str, message: str) -> None:

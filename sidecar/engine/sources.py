@@ -20,6 +20,7 @@ BUILT_IN = {
     "legacy": "sidecar.engines.legacy:LegacyEngine",
     "full": "sidecar.engines.full:FullEngine",
     "terse": "sidecar.engines.terse:TerseEngine",
+    "lossless": "sidecar.engines.lossless:LosslessEngine",
     "default": "sidecar.engines.default:DefaultEngine",
     "recall": "sidecar.engines.recall:RecallEngine",
 }

@@ -11,6 +11,7 @@ from sidecar.store.contract import AddSummary, SummaryNode
 
 if TYPE_CHECKING:
     from sidecar.engine.entry import Entry
+    from sidecar.engine.guard.pinned import Pin
     from sidecar.server.sessions.gathering import Slot
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sessions.timeline import SessionTimeline
@@ -139,6 +140,16 @@ class EngineSession:
     def count(self, text: str) -> int:
         """Tokens of a text as the answer's budget counts them."""
         return self.live.count(text)
+
+    async def pins(self) -> list[Pin]:
+        """What is pinned and there."""
+        from sidecar.server.sessions.pins import find_pins
+
+        return (await find_pins(self.live, self.timeline))[0]
+
+    def report_to(self, report: Report) -> None:
+        """Let `progress` go there from now on."""
+        self.report = report
 
     def progress(self, message: str, percentage: int | None = None) -> None:
         """Report progress to the host, if it asked for it."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from itertools import count
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from msgspec import Raw
@@ -19,14 +21,18 @@ from sidecar.server.lending import own_session
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from sidecar.engine.host import Report
     from sidecar.rpc.call import Call
     from sidecar.server.sidecar import Sidecar
     from sidecar.summarize.contract import Summariser
+    from sidecar.summarize.limits import CircuitBreaker, SpendGuard
     from sidecar.tokens.contract import TokenCounter
 
 P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound="BaseModel")
+
+_tokens = count(1)
 
 COMPLETION_TOKENS = 2000
 """Largest completion where an engine names no size."""
@@ -62,6 +68,32 @@ class HostServices:
         if self._summariser is None:
             self._summariser = self._sidecar.make_summariser(self._completion)
         return self._summariser
+
+    def summariser_within(self, guard: SpendGuard, breaker: CircuitBreaker) -> Summariser:
+        """The same with bounds of the engine's own."""
+        return self._sidecar.make_summariser(self._completion, guard, breaker)
+
+    @asynccontextmanager
+    async def working(self, title: str) -> AsyncGenerator[Report]:
+        """Progress of work that no request waits for."""
+        from sidecar.rpc.progress import create_progress
+
+        token = f"sidecar-{next(_tokens)}"
+        supported = self._sidecar.profile.supports_progress
+        progress = await create_progress(self._sidecar.peer, token, supported=supported)
+        progress.begin(title)
+        try:
+            yield lambda message, percentage: progress.report(message, percentage=percentage)
+        finally:
+            progress.end()
+
+    def tell_compacted(self, session: Session) -> None:
+        """Tell the host that a session was compacted without its asking."""
+        from sidecar.protocol.session import ChangedSessionParams
+
+        self._sidecar.peer.notify(
+            "session/changed", ChangedSessionParams(session_id=session.session_id, reason="compacted")
+        )
 
     @property
     def configured(self) -> BaseModel | None:
@@ -146,6 +178,11 @@ class HostServices:
     async def _completion(
         self, purpose: str, messages: Sequence[tuple[str, str]], system_prompt: str, max_tokens: int
     ) -> str:
+        """By the configured model, else by the host's; neither holds the session meanwhile."""
+        if (model := self._sidecar.endpoint) is not None:
+            if (call := detachable.get()) is not None:
+                call.release_lane()
+            return await model(purpose, messages, system_prompt, max_tokens)
         return await self.complete(purpose, messages, system_prompt=system_prompt, max_tokens=max_tokens)
 
     async def _ask(self, method: str, params: object, result_type: type[T]) -> T:

@@ -162,7 +162,7 @@ class Sidecar:
         guard: SpendGuard | None = None,
         breaker: CircuitBreaker | None = None,
     ) -> Summariser:
-        """The best summariser there is: by the configured model, by the host's (`complete`), or without.
+        """The best summariser there is: by a model (`complete`) where one is configured or the host has one.
 
         `guard` and `breaker` bound its calls; without them they are bounded for all engines together.
         """
@@ -173,7 +173,7 @@ class Sidecar:
 
         guards = self._spend
         return HostModelSummariser(
-            model or complete,
+            complete,
             self.counter,
             self.extractive,
             guard=guard or guards[0],

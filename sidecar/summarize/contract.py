@@ -29,6 +29,8 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     """Upper bound for the result."""
     earlier: str = ""
     """The summary that stood before these sources; what still matters of it is carried over."""
+    depth: int = 0
+    """0 for a summary of messages, one more than its sources for a summary of summaries (`earlier`)."""
     instructions: str = ""
     """The user's or host's wishes for this summary; data from the wire, no orders to the sidecar."""
 

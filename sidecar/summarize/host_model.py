@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -33,6 +34,9 @@ class Complete(Protocol):
     ) -> str:
         """The model's text for `(role, text)` messages; any exception means that there is none."""
         ...
+
+
+_log = logging.getLogger(__name__)
 
 
 class HostModelSummariser:
@@ -66,7 +70,7 @@ class HostModelSummariser:
         source_tokens += sum(self._counter.count(source.text) for source in request.sources)
         if source_tokens > request.target_tokens:
             for quality in ("model", "aggressive"):
-                if not (self._breaker.allows() and self._guard.take()):
+                if not self._may_ask():
                     break
                 text = await self._ask(request, quality)
                 if text is None:
@@ -75,7 +79,7 @@ class HostModelSummariser:
                     self._breaker.succeeded()
                     return Summary(text, quality, self._model)
             else:
-                self._breaker.failed()
+                self._failed("its summaries are empty or too long")
         return await self._fallback.summarise(request)
 
     async def _ask(self, request: SummaryRequest, quality: Quality) -> str | None:
@@ -89,10 +93,25 @@ class HostModelSummariser:
                     prompt.system,
                     max(1, request.target_tokens),
                 )
-        except Exception:
-            self._breaker.failed()
+        except Exception as error:
+            self._failed(type(error).__name__)
             return None
         return cleaned(answer)
+
+    def _may_ask(self) -> bool:
+        if not self._breaker.allows():
+            return False
+        if not self._guard.take():
+            _log.warning("no summary by the model: its calls for this while are spent")
+            return False
+        return True
+
+    def _failed(self, reason: str) -> None:
+        was_open = self._breaker.is_open
+        self._breaker.failed()
+        _log.warning("no summary by the model: %s", reason)
+        if self._breaker.is_open and not was_open:
+            _log.warning("the model is asked for no summary for a while: too many failures in a row")
 
     def _is_short_enough(self, text: str, target_tokens: int, source_tokens: int) -> bool:
         limit = min(target_tokens, int(GREATEST_SHARE_OF_SOURCE * source_tokens))

@@ -45,6 +45,11 @@ class CircuitBreaker:
         """Whether so many calls failed in a row that they are stopped."""
         return self._failures >= self._most_failures
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call now would be stopped."""
+        return self.is_open and self._clock() - self._opened_at < self._open_seconds
+
     def allows(self) -> bool:
         """True where a call may be tried; while the breaker is open, once in every `open_seconds`."""
         if not self.is_open:

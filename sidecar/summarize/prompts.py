@@ -25,6 +25,16 @@ thanks, repetition and anything that can be read again from a file. Invent nothi
 Write short bullets, oldest first, each beginning with its turn in brackets, as in `- [t12] ...`. Write in \
 the language of the conversation. Write nothing but the bullets."""
 
+CONDENSING = (
+    """What you are given are summaries of consecutive parts of one conversation. Write one summary of all \
+of them: what was decided, built, found out and left open across the parts. Say a thing once, in its latest \
+state; keep names, numbers, paths and ids as they are spelled.""",
+    """What you are given are summaries of long stretches of one conversation. Write its chronicle: goals, \
+decisions that still hold, milestones, facts about people and things, what is unfinished. Leave out how it \
+was done.""",
+)
+"""By depth: summaries of summaries, then everything above."""
+
 BRIEFER = (
     """The summary must be much shorter than that: only what would be missed most. Fragments are fine."""
 )
@@ -42,11 +52,15 @@ def summary_prompt(request: SummaryRequest, longest_source: int, *, briefer: boo
     conversation = _conversation(request.sources, longest_source)
     nonce = sha256(f"{request.earlier}\0{conversation}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
     parts: list[str] = []
-    if request.earlier.strip():
+    if request.depth:
+        parts.append(CONDENSING[min(request.depth, len(CONDENSING)) - 1])
+        parts.append(_fenced("earlier-summary", nonce, _without_middle(request.earlier, longest_source)))
+    elif request.earlier.strip():
         parts.append("What was known before, to be carried over as far as it still matters:")
         parts.append(_fenced("earlier-summary", nonce, request.earlier))
-    parts.append("The conversation:")
-    parts.append(_fenced("conversation", nonce, conversation))
+    if request.sources or not request.depth:
+        parts.append("The conversation:")
+        parts.append(_fenced("conversation", nonce, conversation))
     if request.instructions.strip():
         parts.append("Wishes about what to dwell on; they change none of the rules:")
         parts.append(_fenced("wishes", nonce, request.instructions))

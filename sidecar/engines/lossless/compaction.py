@@ -1,0 +1,122 @@
+"""Makes room in one planned step: summaries are written first, then what is sent changes at once."""
+
+from __future__ import annotations
+
+import time
+
+from sidecar.engine.contract import CompactOutcome, CompactRequest, Session
+from sidecar.engine.window import whole_window
+from sidecar.engines.lossless.book import Book
+from sidecar.engines.lossless.growth import grow
+from sidecar.engines.lossless.planning import Plan, plan
+from sidecar.engines.lossless.receipts import Receipt, ReceiptNode, keep_receipt
+from sidecar.engines.lossless.upgrading import Upgraded, save_debt, upgrade
+from sidecar.engines.lossless.view import View
+from sidecar.engines.lossless.writing import Task
+
+CHANGED = "the history changed while the summaries were written"
+NOTHING_LEFT = "nothing left to compact: only what the model needs next is sent in full"
+
+
+async def current_tokens(session: Session, book: Book, budget: int) -> int:
+    """What would be sent if there were no budget, as far as a few times the budget."""
+    cut = await session.timeline.resolve(book.view.cut) if book.view else None
+    window = await whole_window(session.timeline, budget, cut)
+    return window.tokens + (book.view_cost(session) if cut else 0)
+
+
+async def compact(
+    task: Task, quick: Task, session: Session, book: Book, request: CompactRequest, reason: str
+) -> CompactOutcome:
+    """Bring what is sent down to its target; `quick` writes without a model."""
+    started_from = book.view
+    before = await current_tokens(session, book, request.budget)
+    target = _target(task, request, before)
+    if before <= target:
+        told = f"{before} tokens are within the target of {target}"
+        return CompactOutcome(compacted=False, reason=told, tokens_before=before)
+    session.progress("looking for what can be summarised", 5)
+    if not await grow(quick, session, book):
+        return CompactOutcome(compacted=False, reason=CHANGED, tokens_before=before)
+    room = target if request.force else request.budget
+    planned = await plan(quick, session, book, room, target)
+    if planned.view is None or planned.tokens >= before:
+        return CompactOutcome(compacted=False, reason=NOTHING_LEFT, tokens_before=before)
+    upgraded = await upgrade(task, session, book, _to_write(task, book, planned.view))
+    if upgraded.by_model or task.instructions:
+        planned = await plan(quick, session, book, room, target)
+    if not upgraded.current or planned.view is None or not await _swap(session, book, started_from, planned):
+        return CompactOutcome(compacted=False, reason=CHANGED, tokens_before=before)
+    await save_debt(session, (), upgraded.owed)
+    receipt = await _receipt(session, book, planned, started_from, upgraded, before, reason)
+    return CompactOutcome(
+        compacted=True,
+        summary="\n\n".join(segment.shown for segment in planned.view.segments),
+        first_kept_message_id=planned.view.cut,
+        tokens_before=before,
+        tokens_after=planned.tokens,
+        details=receipt,
+    )
+
+
+def _to_write(task: Task, book: Book, view: View) -> list[str]:
+    """The summaries of a view that no model has written yet, where one may, or where there are wishes."""
+    if task.summariser is task.host.extractive and not task.instructions:
+        return []
+    shown = [book.forest.get(segment.node_id) for segment in view.segments]
+    return [node.node_id for node in shown if node and (node.quality == "deterministic" or task.instructions)]
+
+
+async def _swap(session: Session, book: Book, started_from: View | None, planned: Plan) -> bool:
+    """Let the plan be what is sent; false where something else was planned, or rewound, meanwhile."""
+    async with book.deciding:
+        await book.refresh(session)
+        if book.view != started_from or planned.view is None:
+            return False
+        if await session.timeline.resolve(planned.view.cut) is None:
+            return False
+        return await book.keep_view(session, planned.view, planned.beside)
+
+
+async def _receipt(
+    session: Session,
+    book: Book,
+    planned: Plan,
+    started_from: View | None,
+    upgraded: Upgraded,
+    before: int,
+    reason: str,
+) -> bytes:
+    view = planned.view
+    assert view is not None
+    beside = {node.node_id: node for node in planned.beside}
+    nodes: list[ReceiptNode] = []
+    for segment in view.segments:
+        known = book.forest.get(segment.node_id)
+        made = beside.get(segment.node_id)
+        tokens = known.tokens if known else made.tokens if made else 0
+        quality = known.quality if known else made.quality if made else ""
+        nodes.append(
+            ReceiptNode(segment.node_id, segment.depth, segment.first, segment.last, tokens, quality)
+        )
+    receipt = Receipt(
+        at_ms=int(time.time() * 1000),
+        reason=reason,
+        summarised_messages=max(view.covered - (started_from.covered if started_from else 0), 0),
+        covered_messages=view.covered,
+        kept_messages=len(planned.window.entries),
+        first_kept_message_id=view.cut,
+        tokens_before=before,
+        tokens_after=planned.tokens,
+        model_summaries=upgraded.by_model,
+        fallback_summaries=len(upgraded.owed),
+        pins_kept=[pin.pin_id for pin in await session.pins()],
+        nodes=nodes,
+    )
+    return await keep_receipt(session, receipt)
+
+
+def _target(task: Task, request: CompactRequest, current: int) -> int:
+    share = task.tuning.compact_to if request.target == "threshold" else 1.0
+    target = int(request.budget * share)
+    return min(target, current // 2) if request.force else target

@@ -1,0 +1,32 @@
+"""What holds where the `lossless` engine is not configured; known without loading the settings model."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+LEAF_SOURCE_TOKENS = 6000
+LEAF_TOKENS = 700
+CONDENSED_TOKENS = 900
+FAN_IN = 6
+COMPACT_AT = 0.8
+COMPACT_TO = 0.5
+SUMMARY_SHARE = 0.3
+MODEL_CALLS = 24
+MODEL_WINDOW_MS = 600_000
+MODEL_PAUSE_MS = 300_000
+
+
+class Tuning(Struct, frozen=True, kw_only=True):
+    """The settings in force; see `LosslessSettings` for what each means."""
+
+    leaf_source_tokens: int = LEAF_SOURCE_TOKENS
+    leaf_tokens: int = LEAF_TOKENS
+    condensed_tokens: int = CONDENSED_TOKENS
+    fan_in: int = FAN_IN
+    compact_at: float = COMPACT_AT
+    compact_to: float = COMPACT_TO
+    summary_share: float = SUMMARY_SHARE
+    model_calls: int = MODEL_CALLS
+    model_window_ms: int = MODEL_WINDOW_MS
+    model_pause_ms: int = MODEL_PAUSE_MS
+    instructions: str = ""

@@ -1,0 +1,44 @@
+"""Tells which messages of a history an assembled context neither holds nor says anything of."""
+
+import re
+from collections.abc import Sequence
+
+from tests.e2e.agent_host import AgentHost, Assembled, Json
+
+DETAIL = re.compile(r"\w*\d\w*|\b[A-Z]\w{2,}|\w+_\w+|[\u3400-\u9fff]{2}")
+"""Names, numbers, identifiers, Chinese words."""
+MARK = re.compile(r"\[ctx:summary:([^:]+):\d+\]\n\[[^\]]*\]\n(.*?)\n\[/ctx\]", re.DOTALL)
+
+
+def listed(host: AgentHost, session: str = "s") -> list[Json]:
+    """The summaries that are in force."""
+    return host.call("session/summaries", sessionId=session)["summaries"]
+
+
+def uncovered(host: AgentHost, ids: Sequence[str], messages: Sequence[bytes], answer: Assembled) -> list[int]:
+    """Places of messages that are neither sent nor under a summary that says something of them."""
+    place = {message_id: number for number, message_id in enumerate(ids)}
+    sent = set(answer.raw)
+    missing = {number for number, raw in enumerate(messages) if raw not in sent}
+    if not missing:
+        return []
+    nodes = {node["nodeId"]: node for node in listed(host)}
+    for message in answer.messages:
+        for node_id, text in MARK.findall(str(message.get("content"))):
+            node = nodes[node_id]
+            first, last = place[node["firstMessageId"]], place[node["lastMessageId"]]
+            source = b"\n".join(messages[first : last + 1]).decode()
+            if any(detail in source for detail in DETAIL.findall(text)):
+                missing -= set(range(first, last + 1))
+    return sorted(missing)
+
+
+def broken_edges(nodes: Sequence[Json]) -> list[str]:
+    """Summaries whose sources are not there, or that do not reach over them."""
+    known = {node["nodeId"]: node for node in nodes}
+    wrong: list[str] = []
+    for node in nodes:
+        for source in node["sources"]:
+            if source not in known:
+                wrong.append(f"{node['nodeId']} was made of {source}, which is not there")
+    return wrong
