@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from sidecar.engines.default.settings import DefaultSettings
-from sidecar.engines.recall.settings import RecallSettings
 from sidecar.engines.lossless.settings import LosslessSettings
+from sidecar.engines.recall.settings import RecallSettings
 from sidecar.engines.terse.settings import TerseSettings
 from sidecar.server.configuration import resolve as configuration
 from sidecar.server.configuration.model import Configuration, Entry
