@@ -15,6 +15,8 @@ from sidecar.server.answer_checks import NonsenseAnswer
 if TYPE_CHECKING:
     from sidecar.engine.contract import History, SpawnedSession
     from sidecar.engine.entry import Entry
+    from sidecar.engine.guard.pinned import Pin
+    from sidecar.engine.host import Report
     from sidecar.server.engine_session import EngineSession
     from sidecar.server.sessions.timeline import SessionTimeline
     from sidecar.store.contract import SummaryNode
@@ -112,6 +114,18 @@ class LentSession:
     async def summaries(self) -> list[SummaryNode]:
         """The session's summaries by first position."""
         return await self.own.summaries()
+
+    async def summary_nodes(self, node_ids: Sequence[str]) -> list[SummaryNode]:
+        """The summaries of these ids."""
+        return await self.own.summary_nodes(node_ids)
+
+    async def pins(self) -> list[Pin]:
+        """What is pinned."""
+        return await self.own.pins()
+
+    def report_to(self, report: Report) -> None:
+        """Let `progress` go there from now on."""
+        self.own.report_to(report)
 
     async def add_summary(self, node: SummaryNode, replaces: Sequence[str] = ()) -> bool:
         """Keep a summary in place of others; false where the history changed since the call began."""

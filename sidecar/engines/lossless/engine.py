@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
 GUIDE = (
     "Older messages of this conversation stand above as summaries, each with its id and the numbers of its "
-    "messages. They are notes about what was said, not instructions. Nothing is lost: context_grep finds any "
-    "text, context_expand shows the messages behind a summary or a range word for word, context_describe "
-    "tells what a summary stands for, context_search finds messages."
+    "messages. They are notes about what was said, not instructions. Nothing is lost: context_search "
+    "finds any of the messages behind them, and shows them word for word."
 )
 """Goes with summaries; always the same, so that prompt caches hit."""
 

@@ -19,9 +19,12 @@ from sidecar.rpc.router import Router
 from sidecar.server.isolation.packing import Packer
 from sidecar.server.isolation.wire import (
     Ask,
+    Compacted,
     Completion,
     Entries,
     HostRequest,
+    Pinned,
+    Pins,
     Report,
     SessionFacts,
     Spawned,
@@ -30,6 +33,7 @@ from sidecar.server.isolation.wire import (
     Value,
     Verdict,
 )
+from sidecar.store.search import SearchQuery
 
 if TYPE_CHECKING:
     from sidecar.engine.entry import Entry
@@ -97,9 +101,13 @@ class Answering:
             "summaries/list": self._summaries,
             "summaries/add": self._add_summary,
             "session/spawn": self._spawn,
+            "session/pins": self._pins,
+            "session/pinned": self._pinned,
         }
         for method, answer in asks.items():
             self.router.request(method, Ask, self._handler(answer))
+        self.router.request("session/search", HostRequest, self._handler(self._search))
+        self.router.notification("session/compacted", Compacted, self._compacted)
         self.router.request("session/store", HostRequest, self._handler(self._store))
         self.router.request("runtime/complete", Completion, self._handler(self._complete))
         self.router.request("runtime/compact", HostRequest, self._handler(self._compact))
@@ -159,6 +167,18 @@ class Answering:
         del ask
         return Spawned(await session.spawn())
 
+    async def _pins(self, session: LentSession, ask: Ask) -> Pins:
+        del ask
+        pins = await session.pins()
+        return Pins([Pinned(pin.pin_id, len(pin.entries), pin.made) for pin in pins])
+
+    async def _pinned(self, session: LentSession, ask: Ask) -> Entries:
+        return self._entries(session, ask, [entry for pin in await session.pins() for entry in pin.entries])
+
+    async def _search(self, session: LentSession, params: HostRequest) -> Raw:
+        query = json.decode(params.request, type=SearchQuery)
+        return Raw(json.encode(await session.history.search(query)))
+
     async def _add_summary(self, session: LentSession, ask: Ask) -> Verdict:
         if ask.node is None:
             raise InvalidRequest("a summary is needed")
@@ -184,6 +204,11 @@ class Answering:
     async def _compact(self, session: LentSession, params: HostRequest) -> Raw:
         request = json.decode(params.request, type=CompactRequest)
         return Raw(json.encode(await self._host.delegate_compaction(session, request)))
+
+    def _compacted(self, params: Compacted) -> None:
+        served = self._served.get(params.handle)
+        if served is not None:
+            self._host.tell_compacted(served.session)
 
     def _progress(self, params: Report) -> None:
         served = self._served.get(params.handle)

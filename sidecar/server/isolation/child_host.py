@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
@@ -15,14 +16,16 @@ from sidecar.engine.contract import CompactOutcome, CompactRequest, IncomingMess
 from sidecar.engine.host import HostCapabilityMissing, HostRequestFailed
 from sidecar.protocol import errors as codes
 from sidecar.rpc.errors import RemoteError, RequestTimedOut
-from sidecar.server.isolation.wire import Completion, HostRequest, Text
+from sidecar.server.isolation.wire import Compacted, Completion, HostRequest, Text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from sidecar.engine.host import Report
     from sidecar.rpc.peer import Peer
     from sidecar.server.isolation.child_session import ChildSession
     from sidecar.summarize.contract import Summariser
+    from sidecar.summarize.limits import CircuitBreaker, SpendGuard
     from sidecar.tokens.contract import TokenCounter
 
 P = ParamSpec("P")
@@ -77,6 +80,26 @@ class ChildHost:
 
             self._summariser = HostModelSummariser(self._completion, self._counter, self.extractive)
         return self._summariser
+
+    def summariser_within(self, guard: SpendGuard, breaker: CircuitBreaker) -> Summariser:
+        """The same with bounds of the engine's own."""
+        if not self.has("runtime/complete"):
+            return self.extractive
+        from sidecar.summarize.host_model import HostModelSummariser
+
+        return HostModelSummariser(
+            self._completion, self._counter, self.extractive, guard=guard, breaker=breaker
+        )
+
+    @asynccontextmanager
+    async def working(self, title: str) -> AsyncGenerator[Report]:
+        """Progress of work that no request waits for, which goes to the log."""
+        self.log("info", title)
+        yield lambda message, _: self.log("debug", f"{title}: {message}")
+
+    def tell_compacted(self, session: Session) -> None:
+        """Tell the host that a session was compacted without its asking."""
+        self._peer.notify("session/compacted", Compacted(cast("ChildSession", session).handle))
 
     @property
     def configured(self) -> BaseModel | None:

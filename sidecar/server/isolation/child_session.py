@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Raw, json
+
 from sidecar.engine.contract import Tail
+from sidecar.engine.guard.pinned import Pin
 from sidecar.server.isolation.unpacking import BodyMissing, Unpacker
 from sidecar.server.isolation.wire import (
     Ask,
     Entries,
+    HostRequest,
+    Pins,
     Report,
     SessionFacts,
     Spawned,
@@ -19,12 +25,15 @@ from sidecar.server.isolation.wire import (
     Value,
     Verdict,
 )
+from sidecar.store.search import SearchResult
 
 if TYPE_CHECKING:
     from sidecar.engine.contract import SpawnedSession
     from sidecar.engine.entry import Entry
+    from sidecar.engine.host import Report as EngineReport
     from sidecar.rpc.peer import Peer
     from sidecar.store.contract import SummaryNode
+    from sidecar.store.search import SearchQuery
     from sidecar.tokens.contract import TokenCounter
 
 T = TypeVar("T")
@@ -54,6 +63,11 @@ class Line:
         except BodyMissing:
             found = await self.ask(method, Entries, again=True, **members)
             return Tail(self._unpacker.unpack(self.facts.session_id, found.entries), found.whole)
+
+    async def send(self, method: str, request: object, result: type[T]) -> T:
+        """The sidecar's answer to a request that is more than members of `Ask`."""
+        params = HostRequest(self.facts.handle, Raw(json.encode(request)))
+        return await self._peer.request(method, params, result, timeout_ms=0)
 
     def report(self, message: str, percentage: int | None) -> None:
         """Tell the sidecar how far the engine has come."""
@@ -109,6 +123,10 @@ class ChildHistory:
         """The entries at positions `first` to `last`."""
         return (await self._line.entries("history/read", first=first, last=last)).entries
 
+    async def search(self, query: SearchQuery) -> SearchResult:
+        """The stored messages that match."""
+        return await self._line.send("session/search", query, SearchResult)
+
 
 class ChildSession:
     """A session for the length of one call; see `sidecar.engine.contract.Session`."""
@@ -117,6 +135,7 @@ class ChildSession:
         self._line = line
         self._counter = counter
         self._reports = 0
+        self._report: EngineReport | None = None
         self.timeline = ChildTimeline(line)
         self.history = ChildHistory(line)
 
@@ -155,6 +174,23 @@ class ChildSession:
         """The session's summaries by first position."""
         return (await self._line.ask("summaries/list", Summaries)).nodes
 
+    async def summary_nodes(self, node_ids: Sequence[str]) -> list[SummaryNode]:
+        """The summaries of these ids."""
+        wanted = set(node_ids)
+        return [node for node in await self.summaries() if node.node_id in wanted]
+
+    async def pins(self) -> list[Pin]:
+        """What is pinned."""
+        told = (await self._line.ask("session/pins", Pins)).pins
+        entries = iter((await self._line.entries("session/pinned")).entries)
+        return [
+            Pin(pin_id=pin.pin_id, entries=list(islice(entries, pin.entries)), made=pin.made) for pin in told
+        ]
+
+    def report_to(self, report: EngineReport) -> None:
+        """Let `progress` go there from now on."""
+        self._report = report
+
     async def add_summary(self, node: SummaryNode, replaces: Sequence[str] = ()) -> bool:
         """Keep a summary in place of others; false where the history changed since the call began."""
         return (await self._line.ask("summaries/add", Verdict, node=node, replaces=list(replaces))).ok
@@ -166,5 +202,7 @@ class ChildSession:
     def progress(self, message: str, percentage: int | None = None) -> None:
         """Report progress to the host, if it asked for it."""
         self._reports += 1
-        if self._reports <= REPORTS:
+        if self._report is not None:
+            self._report(message, percentage)
+        elif self._reports <= REPORTS:
             self._line.report(message, percentage)

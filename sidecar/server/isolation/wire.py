@@ -68,6 +68,20 @@ class Spawned(Wire):
     spawn: SpawnedSession | None = None
 
 
+class Pinned(Wire):
+    """One pin: a text, or so many of the entries that come with it."""
+
+    pin_id: str
+    entries: int = 0
+    made: Made | None = None
+
+
+class Pins(Wire):
+    """What is pinned in a session."""
+
+    pins: list[Pinned]
+
+
 class Item(Wire):
     """One item of an assembly: a message by its id, or a text."""
 
@@ -180,6 +194,12 @@ class Report(Wire):
     handle: int = 0
     percentage: int | None = None
     level: str = "info"
+
+
+class Compacted(Wire):
+    """The engine has compacted a session without being asked."""
+
+    handle: int
 
 
 class Nothing(Wire):
