@@ -3,9 +3,9 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sidecar import __version__
 from sidecar.conformance.checks import Check, Suite
@@ -13,10 +13,13 @@ from sidecar.conformance.expecting import NotDeclared, SuiteFault, Violation
 from sidecar.conformance.report import CheckResult, Outcome, Report, counted
 
 S = TypeVar("S")
+T = TypeVar("T")
 
 Provide = Callable[[], AbstractAsyncContextManager[S]]
 """Makes a fresh subject for one check, and takes it away afterwards."""
 
+_GRACE_S = 10.0
+"""Seconds that a check which has come to its limit has for ending; then it is left alone."""
 _FRAMES = 8
 """Frames of a traceback that are told, the innermost."""
 
@@ -56,8 +59,7 @@ async def run_check(check: Check[S], provide: Provide[S]) -> CheckResult:
     message = trace = None
     outcome: Outcome = "failed" if check.level == "must" else "warned"
     try:
-        async with asyncio.timeout(check.limit_s), provide() as subject:
-            await check.run(subject)
+        await _within(check.limit_s, _carried_out(check, provide))
         outcome = "passed"
     except Violation as broken:
         message = str(broken)
@@ -79,6 +81,15 @@ async def run_check(check: Check[S], provide: Provide[S]) -> CheckResult:
         trace=trace,
         needs=tuple(sorted(check.needs)),
     )
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """What `work` returns. Unlike `asyncio.run` it does not wait for what a subject has left behind."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.close()
 
 
 def undeclared(check: Check[S]) -> CheckResult:
@@ -103,6 +114,26 @@ def report_of(suite: str, subject: str, declared: Collection[str], results: Sequ
         counts=counted(kept),
         results=kept,
     )
+
+
+async def _carried_out(check: Check[S], provide: Provide[S]) -> None:
+    async with provide() as subject:
+        await check.run(subject)
+
+
+async def _within(limit_s: float, work: Coroutine[Any, Any, None]) -> None:
+    """Wait for the work, but no longer, whatever it makes of being cancelled.
+
+    Raises:
+        TimeoutError: it has not ended in time.
+    """
+    task = asyncio.ensure_future(work)
+    await asyncio.wait([task], timeout=limit_s)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=_GRACE_S)
+        raise TimeoutError
+    task.result()
 
 
 def _trace(error: BaseException) -> str:

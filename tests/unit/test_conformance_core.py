@@ -3,12 +3,13 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from xml.etree import ElementTree
 
 import pytest
 
-from sidecar.conformance.checks import Suite
+from sidecar.conformance import running
+from sidecar.conformance.checks import Check, Suite
 from sidecar.conformance.expecting import (
     Violation,
     expect,
@@ -19,8 +20,8 @@ from sidecar.conformance.expecting import (
 )
 from sidecar.conformance.loading import SubjectNotFound, load
 from sidecar.conformance.rendering import as_json, as_junit, as_text
-from sidecar.conformance.report import Report
-from sidecar.conformance.running import run_suite
+from sidecar.conformance.report import CheckResult, Report
+from sidecar.conformance.running import run, run_check, run_suite
 
 made: list[int] = []
 
@@ -149,6 +150,25 @@ def test_the_junit_document_can_be_read_whatever_was_found() -> None:
         "first/raises",
         "first/hangs",
     ]
+
+
+def test_a_check_that_does_not_let_itself_be_cancelled_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_GRACE_S", 0.01)
+    released = asyncio.Event()
+
+    async def hold_on(subject: list[int]) -> None:
+        while not released.is_set():
+            with suppress(asyncio.CancelledError):
+                await released.wait()
+
+    async def checked() -> CheckResult:
+        check = Check("first/holds", "It ends.", hold_on, "must", frozenset(), 0.01)
+        result = await run_check(check, provide)
+        released.set()
+        await asyncio.sleep(0)
+        return result
+
+    assert "0.01 s" in str(run(checked()).message)
 
 
 def test_expectations_that_hold_say_nothing() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import click
 
 from sidecar.cli.conformance.reporting import Reporting, reporting_options
 from sidecar.cli.failures import CommandFailed
 from sidecar.conformance.loading import SubjectNotFound, load
-from sidecar.conformance.running import run_suite
+from sidecar.conformance.running import run, run_suite
 from sidecar.conformance.store import CAPABILITIES, SUITE, declared_by, providing
 
 _CAPABILITIES = "\n".join(f"  {name:8} {meaning}" for name, meaning in CAPABILITIES.items())
@@ -41,7 +39,7 @@ def command(reporting: Reporting, factory: str | None, declare: tuple[str, ...])
     try:
         make_place = load(factory)
         declared = declare or declared_by(make_place)
-        report = asyncio.run(
+        report = run(
             run_suite(
                 SUITE,
                 providing(make_place),
