@@ -28,7 +28,7 @@ ENTRIES = {
     "demo": Entry("sidecar.cli.demo.command", "Replay a session that comes with the package."),
     "replay": Entry("sidecar.cli.replay.command", "Replay a recorded session and judge every answer."),
     "doctor": Entry("sidecar.cli.doctor", "Look for what is wrong, and tell what to do."),
-    "engines": Entry("sidecar.cli.engines", "List the engines that can be selected."),
+    "engines": Entry("sidecar.cli.engines.command", "List, make, link, install, select, check engines."),
     "sessions": Entry("sidecar.cli.sessions", "List, show, export, import or delete stored sessions."),
     "config": Entry("sidecar.cli.config", "Show or validate the configuration."),
     "conformance": Entry(

@@ -8,6 +8,7 @@ from sidecar.engine.host import HostCapabilityMissing
 from sidecar.engine.overflow import Overflow
 from sidecar.protocol import errors as codes
 from sidecar.rpc.errors import RemoteError, RpcError
+from sidecar.server.answer_checks import NonsenseAnswer
 from sidecar.server.contained import described
 from sidecar.server.failures import without_paths
 
@@ -26,6 +27,8 @@ def told(error: BaseException) -> RpcError:
         case RemoteError():
             # The sidecar itself has refused something: what it said goes back as it came.
             return error
+        case NonsenseAnswer():
+            return RpcError(codes.ENGINE_FAILED, str(error))
         case _:
             _log.error("the engine failed", exc_info=error)
             return RpcError(codes.ENGINE_FAILED, without_paths(described(error)))
