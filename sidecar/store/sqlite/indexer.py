@@ -4,7 +4,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from sidecar.store.indexing.jobs import CHUNK, IndexJobs
+from sidecar.store.indexing import jobs
+from sidecar.store.indexing.jobs import IndexJobs
 from sidecar.store.search import Extract
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.index_tables import IndexTables
@@ -16,7 +17,7 @@ _MOST_BEHIND = 20_000
 _GROWN = (
     "SELECT uid FROM sessions LEFT JOIN (SELECT session, sum(size) AS indexed FROM search_segments "
     "WHERE live GROUP BY session) ON session = uid "
-    f"WHERE message_count - shared - coalesce(indexed, 0) >= {CHUNK}"
+    "WHERE message_count - shared - coalesce(indexed, 0) >= ?"
 )
 
 
@@ -65,7 +66,7 @@ class Indexer:
         with self._tables.step(None):
             self._tables.adopt_format()
         self._jobs.take_over(self._tables.retired())
-        self._grown.extend(uid for (uid,) in self._tables.query(_GROWN))
+        self._grown.extend(uid for (uid,) in self._tables.query(_GROWN, (jobs.CHUNK,)))
         yield
         yield from self._work()
 
