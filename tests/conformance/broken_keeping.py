@@ -92,6 +92,14 @@ def tells_summaries_as_they_came(patch: MonkeyPatch) -> None:
     )
 
 
+def finds_summaries_of_any_id(patch: MonkeyPatch) -> None:
+    patch.setattr(
+        MemoryTables,
+        "summary_nodes",
+        lambda tables, ref, _: list(tables._summaries.get(tables._uids.get(ref), {}).values()),
+    )
+
+
 def replaces_no_summaries(patch: MonkeyPatch) -> None:
     patch.setattr(MemoryTables, "drop_summaries", lambda *_: None)
 

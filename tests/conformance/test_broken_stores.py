@@ -129,6 +129,7 @@ CAUGHT = {
     "beside/messages_copied_for_a_fork_still_lack_their_facts": "forgets_that_copies_lack_facts",
     "beside/summaries_come_by_position_and_depth": "tells_summaries_as_they_came",
     "beside/a_summary_takes_the_place_of_those_it_replaces": "replaces_no_summaries",
+    "beside/summaries_are_found_by_their_ids": "finds_summaries_of_any_id",
     "beside/a_summary_of_the_same_id_is_replaced": "keeps_the_first_summary_of_an_id",
     "beside/a_summary_of_an_older_revision_is_not_kept_and_replaces_nothing": (
         "adds_summaries_of_any_revision"
