@@ -78,6 +78,19 @@ def strip(text: str) -> str:
     return "".join(kept).strip()
 
 
+def opened(text: str) -> str:
+    """`text` with what is fenced in it, but without the fences themselves."""
+    parts = find(text)
+    if not parts:
+        return text
+    kept: list[str] = []
+    position = 0
+    for part in parts:
+        kept += [text[position : part.start], part.content]
+        position = part.stop
+    return "".join([*kept, text[position:]])
+
+
 def whole_mark(text: str) -> Mark | None:
     """The first mark of a text that is nothing but fenced parts and a host's decorations."""
     parts = find(text)

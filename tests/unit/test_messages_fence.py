@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sidecar.messages.contract import Mark, MarkKind
 from sidecar.messages.decorations import undecorated
-from sidecar.messages.fence import find, strip, stub_ref, whole_mark, wrap
+from sidecar.messages.fence import find, opened, strip, stub_ref, whole_mark, wrap
 
 SUMMARY = Mark("summary", "s12")
 RUNTIME = "\n\nRuntime: agent=main | host=box | model=fake/fake-1\nReasoning: off"
@@ -130,3 +130,9 @@ def test_a_stub_names_its_message() -> None:
 
 def test_a_pair_of_fences_is_short() -> None:
     assert len(wrap(SUMMARY, "")) < 40
+
+
+def test_opened_text_has_the_content_without_the_fences() -> None:
+    fenced = wrap(Mark("note", "a"), "inside [/ctx] of it")
+    assert opened(f"before {fenced} after {fenced}") == "before inside [/ctx] of it after inside [/ctx] of it"
+    assert opened("nothing [ctx: here") == "nothing [ctx: here"

@@ -5,6 +5,7 @@ from __future__ import annotations
 # `hashlib` would load OpenSSL, which costs more than all other imports of the first answer together.
 from _blake2 import blake2b
 from collections.abc import Sequence
+from os import urandom
 
 from msgspec import Struct, json
 
@@ -19,6 +20,8 @@ class EpochRecord(Struct, frozen=True, array_like=True):
     """Running hash over those messages."""
     signature: str
     """Stands for everything else that must not change within an epoch."""
+    name: str = ""
+    """Tells the session from one of the same id that was deleted."""
 
 
 class Continuity:
@@ -26,7 +29,7 @@ class Continuity:
 
     def __init__(self, record: bytes | None) -> None:
         known = json.decode(record, type=EpochRecord) if record else None
-        self.record = known or EpochRecord(0, 0, "", "")
+        self.record = known or EpochRecord(0, 0, "", "", urandom(6).hex())
         self._last: Sequence[bytes] | None = None
         self._hash = blake2b(digest_size=12)
 
@@ -40,7 +43,9 @@ class Continuity:
         if fresh or added or self._last is None:
             _update(self._hash, added)
             epoch = self.record.epoch + 1 if fresh else self.record.epoch
-            self.record = EpochRecord(epoch, len(messages), self._hash.hexdigest(), signature)
+            self.record = EpochRecord(
+                epoch, len(messages), self._hash.hexdigest(), signature, self.record.name
+            )
             self._last = messages
         return fresh
 

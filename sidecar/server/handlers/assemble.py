@@ -14,6 +14,7 @@ from sidecar.protocol.context import (
     AssembleContextParams,
     AssembleContextResult,
     CompositionPart,
+    ContextProjection,
     MessageEdit,
     StablePrefix,
 )
@@ -177,6 +178,7 @@ class AssembleHandlers:
             ],
             system_prompt_addition=answer.system_prompt_addition,
             user_message_append=answer.user_message_append,
+            context_projection=await _projected(seat, live, timeline, params, answer),
         )
 
 
@@ -189,6 +191,28 @@ async def _reserved(live: LiveSession, timeline: SessionTimeline, prompt: str | 
     if opener is not None and fold(opener.reading.text) == fold(prompt):
         return 0
     return live.count(prompt) + MESSAGE_OVERHEAD
+
+
+async def _projected(
+    seat: Seat, live: LiveSession, timeline: SessionTimeline, params: AssembleContextParams, answer: Answer
+) -> ContextProjection | None:
+    """The answer for a backend that keeps its own thread, where the host asked for it."""
+    if params.projection is None:
+        return None
+    from sidecar.server.projection import Thread, project, project_turn
+
+    prompt = params.prompt if await _reserved(live, timeline, params.prompt) else None
+    record = (await live.continuity()).record
+    thread = Thread(params.session_id, record.name, record.epoch)
+    if seat.id == LEGACY:
+        return project_turn(answer.fitted.slots, thread, prompt=prompt)
+    return project(
+        answer.fitted.slots,
+        thread,
+        prompt=prompt,
+        addition=answer.system_prompt_addition,
+        append=answer.user_message_append,
+    )
 
 
 async def _chosen(seat: Seat, session: Session, request: AssembleRequest) -> Assembly:
