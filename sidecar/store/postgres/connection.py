@@ -28,11 +28,16 @@ _DEFAULTS = {
 }
 """Seconds, but for `tcp_user_timeout` (milliseconds). What the connection's url says wins."""
 
+# The server watches the connection as we do: what a machine that has vanished had claimed becomes free.
 _SETUP = f"""
     SET search_path = {SCHEMA};
     SET client_encoding = 'UTF8';
     SET lock_timeout = '10s';
     SET idle_in_transaction_session_timeout = '60s';
+    SET tcp_keepalives_idle = 10;
+    SET tcp_keepalives_interval = 5;
+    SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = '15s';
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
 """
 
