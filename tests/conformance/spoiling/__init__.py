@@ -1,0 +1,1 @@
+"""Broken servers: ours, behind a proxy that spoils one thing."""

@@ -1,0 +1,49 @@
+"""Writes the table of broken peers: which one each check of a suite catches."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sidecar.conformance.server.running import SERVER_SUITE
+from tests.conformance.spoiling.table import SPOILT
+from tests.conformance.test_broken_stores import CAUGHT
+
+BROKEN_PEERS = Path(__file__).with_name("broken-peers.md")
+_HEAD = """\
+# Broken peers
+
+<!-- Written by `python -m tests.conformance.tables`; tests hold it to the tables that it is made of. -->
+
+A check is worth something only if it fails where its rule is broken. Each check of the suites has a peer of
+its own that is right in all but one thing, and `make test` proves that the check catches it.
+"""
+
+
+def broken_peers() -> str:
+    """The page, as it has to be."""
+    return "\n".join([_HEAD, *_servers(), "", *_stores()]) + "\n"
+
+
+def _servers() -> Iterator[str]:
+    yield "## Servers"
+    yield ""
+    yield "Our server behind a proxy (`spoiling/`), which spoils one thing on the way."
+    yield ""
+    yield "| check | is broken by a server that |"
+    yield "| --- | --- |"
+    for check in SERVER_SUITE:
+        yield f"| `{check.name}` | {SPOILT[check.name].what} |"
+
+
+def _stores() -> Iterator[str]:
+    yield "## Stores"
+    yield ""
+    yield "Our store in memory, with one of its methods replaced (`broken_stores.py`)."
+    yield ""
+    yield "| check | is broken by a store that |"
+    yield "| --- | --- |"
+    for check, broken in CAUGHT.items():
+        yield f"| `{check}` | {broken.replace('_', ' ')} |"
+
+
+if __name__ == "__main__":
+    BROKEN_PEERS.write_text(broken_peers(), encoding="utf-8")
