@@ -111,6 +111,14 @@ def test_a_staged_turn_is_not_stored_again_by_its_own_late_commit(
     assert history(speaker, session) == turns(talk, 0, 1, 2)
 
 
+def test_a_list_that_was_shown_later_is_stored_behind_an_earlier_one(host: Host, session: str) -> None:
+    talk = Talk("openai")
+    assemble(host, session, talk.turn(0), "question 1")
+    assemble(host, session, talk.turn(1), "question 2")
+    host.call("context/afterTurn", sessionId=session, messages=talk.turn(2))
+    assert history(host, session) == turns(talk, 0, 1, 2)
+
+
 def test_what_the_answer_before_left_out_stays_staged(host: Host, session: str) -> None:
     talk = Talk("openai")
     long = [talk.user("long " * 400), talk.assistant("indeed " * 400)]

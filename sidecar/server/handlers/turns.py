@@ -150,7 +150,7 @@ class TurnHandlers:
         """Store what earlier transcripts of the host showed and no turn brought."""
         while staged := await self._sidecar.reconciler.staged(live):
             await self._keep(seat, live, params, call, staged)
-            self._sidecar.reconciler.unstage(live)
+            await self._sidecar.reconciler.unstage(live)
 
     async def _keep(
         self,

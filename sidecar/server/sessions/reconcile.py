@@ -114,12 +114,20 @@ class Reconciler:
             new = new_messages(transcript.aligned, end=_end(live, shown, newest))
             if new:
                 return new
-            self.unstage(live)
+            await self.unstage(live)
         return []
 
-    def unstage(self, live: LiveSession) -> None:
-        """Forget the list that `staged` has spoken of."""
-        del live.shown[:1]
+    async def unstage(self, live: LiveSession) -> None:
+        """Forget the list that `staged` has spoken of; lists that were shown after it belong behind it."""
+        shown, *later = live.shown
+        live.shown = later
+        if not later:
+            return
+        await live.refresh()
+        transcript = await follow_transcript(live, shown.raws)
+        last = next((a.stored for a in reversed(transcript.aligned) if a.stored), None)
+        if last is not None:
+            live.shown = [await _not_before(live, list_, last) for list_ in later]
 
 
 async def _going_on(live: LiveSession, read: Sequence[HostMessage]) -> list[Entry | None] | None:
@@ -132,6 +140,12 @@ async def _going_on(live: LiveSession, read: Sequence[HostMessage]) -> list[Entr
     if not known or known != list(range(count - len(known) + 1, count + 1)) or found[0] is None:
         return None
     return found
+
+
+async def _not_before(live: LiveSession, shown: Shown, last: Entry) -> Shown:
+    """The list, taken to have been shown when `last` was stored already."""
+    newest = await live.stored.find(shown.newest) if shown.newest else None
+    return shown if newest and newest.place > last.place else shown._replace(newest=last.message_id)
 
 
 def _end(live: LiveSession, shown: Shown, newest: Entry | None) -> int | None:
