@@ -26,7 +26,7 @@ demo: $(INSTALLED) ## Replay a recorded session through the sidecar
 	@$(BIN)/context-sidecar demo $(ARGS)
 
 test: $(INSTALLED) ## Run all tests but the long ones (ARGS=... goes to pytest)
-	@$(BIN)/pytest -q -m "not soak" --session-timeout=840 $(ARGS)
+	@$(BIN)/pytest -q -m "not soak" -n 4 --dist loadfile --session-timeout=840 $(ARGS)
 
 test-hosts: $(INSTALLED) openclaw-plugin pi-extension ## Run the TypeScript clients, in the real OpenClaw and pi too
 	cd clients/typescript && npm test
