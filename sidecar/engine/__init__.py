@@ -36,7 +36,14 @@ if TYPE_CHECKING:
     from sidecar.engine.entry import Entry
     from sidecar.engine.host import EngineHost, HostCapabilityMissing, HostRequestFailed
     from sidecar.engine.overflow import Overflow
-    from sidecar.engine.window import Window, cut_window, keep_window, tokens_of, whole_window
+    from sidecar.engine.window import (
+        Window,
+        cut_window,
+        drop_turns,
+        keep_window,
+        tokens_of,
+        whole_window,
+    )
 
 __all__ = [
     "AfterTurnRequest",
@@ -68,6 +75,7 @@ __all__ = [
     "Window",
     "cut_window",
     "delegate_compaction_to_runtime",
+    "drop_turns",
     "keep_window",
     "tokens_of",
     "whole_window",
@@ -82,6 +90,7 @@ _ELSEWHERE = {
     "Window": "window",
     "cut_window": "window",
     "delegate_compaction_to_runtime": "compaction",
+    "drop_turns": "window",
     "keep_window": "window",
     "tokens_of": "window",
     "whole_window": "window",

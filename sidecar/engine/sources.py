@@ -23,6 +23,7 @@ BUILT_IN = {
     "lossless": "sidecar.engines.lossless:LosslessEngine",
     "default": "sidecar.engines.default:DefaultEngine",
     "recall": "sidecar.engines.recall:RecallEngine",
+    "sliding-window": "sidecar.engines.sliding_window:SlidingWindowEngine",
 }
 """Named as entry points are, so that selecting one does not have to read the metadata of every package."""
 

@@ -43,10 +43,13 @@ def tokens_of(entries: Iterable[Entry]) -> int:
     return sum(entry.tokens for entry in entries)
 
 
-async def keep_window(timeline: Timeline, budget: int, cut: str | None, reserve: int = 0) -> Window:
+async def keep_window(
+    timeline: Timeline, budget: int, cut: str | None, reserve: int = 0, share: float = SLACK
+) -> Window:
     """The window that begins at `cut` if it fits into `budget` less `reserve` tokens, else a smaller one.
 
-    `cut` is an id as `Timeline.resolve` gives it, `None` where nothing was cut so far.
+    `cut` is an id as `Timeline.resolve` gives it, `None` where nothing was cut so far; `share` of the budget
+    is filled once it has to move.
     """
     room = max(budget - reserve, 0)
     newest, whole = await timeline.tail(room)
@@ -57,7 +60,7 @@ async def keep_window(timeline: Timeline, budget: int, cut: str | None, reserve:
             return kept
     if start is None and newest and newest[0].turn == newest[-1].turn:
         newest = (await timeline.tail(2 * room)).entries  # the last call may be just out of sight
-    target = max(int(budget * SLACK) - reserve, 0)
+    target = max(int(budget * share) - reserve, 0)
     smaller = await cut_window(timeline, newest[start or 0 :], room, target)
     return smaller._replace(moved=smaller.cut != cut)
 
@@ -119,6 +122,17 @@ def _first_that_fits(entries: Sequence[Entry], starts: Sequence[int], target: in
             break
         best = start
     return best
+
+
+async def drop_turns(timeline: Timeline, window: Window, most: int, left: int) -> Window:
+    """The window as it is where it has at most `most` turns, else its newest `left` turns."""
+    turns = sorted({entry.turn for entry in window.entries})
+    if len(turns) <= most:
+        return window
+    first = turns[-left]
+    start = next(i for i, entry in enumerate(window.entries) if entry.turn == first)
+    smaller = await open_window(timeline, window.entries, start, window.entries[start].message_id)
+    return smaller._replace(moved=True)
 
 
 async def open_window(timeline: Timeline, entries: Sequence[Entry], start: int, cut: str | None) -> Window:

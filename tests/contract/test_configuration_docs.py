@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from sidecar.engines.default.settings import DefaultSettings
 from sidecar.engines.lossless.settings import LosslessSettings
 from sidecar.engines.recall.settings import RecallSettings
+from sidecar.engines.sliding_window.settings import SlidingWindowSettings
 from sidecar.engines.terse.settings import TerseSettings
 from sidecar.server.configuration import resolve as configuration
 from sidecar.server.configuration.model import Configuration, Entry
@@ -32,7 +33,7 @@ def settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ob
             yield prefix + name, field.get_default(call_default_factory=True)
 
 
-ENGINES = (DefaultSettings, TerseSettings, RecallSettings, LosslessSettings)
+ENGINES = (DefaultSettings, TerseSettings, RecallSettings, LosslessSettings, SlidingWindowSettings)
 ALL = [*settings(Configuration), *(each for model in ENGINES for each in settings(model))]
 
 

@@ -27,7 +27,7 @@ def _refusing(params: Json) -> object:
     raise Refusal("no model today")
 
 
-@pytest.mark.parametrize("engine", ["full", "default", "recall"])
+@pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 def test_a_compaction_makes_room_and_stays(engine: str, tmp_path: Path) -> None:
     with AgentHost(tmp_path, engine=engine) as host:
         messages = _filled(host)
@@ -47,7 +47,7 @@ def test_a_compaction_makes_room_and_stays(engine: str, tmp_path: Path) -> None:
         assert host.assemble("s", tokenBudget=50_000).raw == after.raw
 
 
-@pytest.mark.parametrize("engine", ["full", "default", "recall"])
+@pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 def test_a_compaction_with_nothing_to_do_is_declined(engine: str, tmp_path: Path) -> None:
     with AgentHost(tmp_path, engine=engine) as host:
         host.ingest("s", Speaker("openai").user("hi"))
@@ -56,7 +56,7 @@ def test_a_compaction_with_nothing_to_do_is_declined(engine: str, tmp_path: Path
         assert not _compacted(host, force=True)["compacted"], "a single message cannot be less"
 
 
-@pytest.mark.parametrize("engine", ["full", "default", "recall"])
+@pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 def test_a_forced_compaction_cuts_a_single_giant_turn(engine: str, tmp_path: Path) -> None:
     speaker = Speaker("openai")
     messages = [speaker.user("go"), *(message for _ in range(20) for message in speaker.group(40))]

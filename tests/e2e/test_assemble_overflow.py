@@ -19,7 +19,7 @@ def _giant_result(speaker: Speaker, size: int = 6000, parallel: int = 1) -> list
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("engine", ["full", "default", "recall"])
+@pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 def test_a_retry_with_what_is_required_succeeds(dialect: str, engine: str, tmp_path: Path) -> None:
     speaker = Speaker(dialect)
     sources = [speaker.system("be brief"), *_giant_result(speaker, parallel=2)]
@@ -60,7 +60,7 @@ def test_a_giant_result_becomes_a_stub_that_names_its_message(dialect: str, tmp_
         assert is_synthetic(answer.messages[-1]) and f"stub:{ids[-1]}:".encode() in answer.raw[-1]
 
 
-@pytest.mark.parametrize("engine", ["full", "default", "recall"])
+@pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 def test_a_stub_stays_one_when_the_budget_grows_and_after_a_restart(engine: str, tmp_path: Path) -> None:
     speaker = Speaker("openai")
     sources = _giant_result(speaker)

@@ -80,7 +80,7 @@ def _questions(answer: Assembled) -> int:
 
 
 @pytest.mark.parametrize("hands_list_over", [False, True], ids=["stored", "handed over"])
-@pytest.mark.parametrize("engine", ["full", "default", "recall"])
+@pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_prefix_is_stable_over_long_runs(
     dialect: str, engine: str, hands_list_over: bool, tmp_path: Path

@@ -12,7 +12,7 @@ from tests.e2e.rules import broken_rules
 STEPS = 12
 
 
-@pytest.mark.parametrize("engine", ["full", "default", "recall"])
+@pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_answers_keep_all_rules_over_broken_histories(dialect: str, engine: str, tmp_path: Path) -> None:
     for seed in (0, 1):

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, cast
 from sidecar.engine.contract import (
     AssembleRequest,
     Assembly,
-    CompactOutcome,
     CompactRequest,
     EngineInfo,
     Kept,
     Made,
-    PreflightOutcome,
     Session,
-    StoringEngine,
 )
-from sidecar.engine.window import Window, cut_window, keep_window, whole_window
+from sidecar.engine.window import Window, keep_window
 from sidecar.engines.default import digest as digests
 from sidecar.engines.default.defaults import COMPACT_TO, SUMMARY_TOKENS
 from sidecar.engines.default.digest import Digest
+from sidecar.engines.windowed import WindowedEngine
 from sidecar.summarize.contract import Summariser
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ SOURCES = 400
 """Messages that one summary is made of at most, the newest ones; what is older stays stored."""
 
 
-class DefaultEngine(StoringEngine):
+class DefaultEngine(WindowedEngine[Digest]):
     """One summary of older messages, the recent ones intact."""
 
     info = EngineInfo(id="default", name="Default", version="1.0")
@@ -43,49 +41,41 @@ class DefaultEngine(StoringEngine):
         cut = digest.cut if digest else None
         window = await keep_window(session.timeline, request.budget, cut, digest.tokens if digest else 0)
         if window.moved:
-            reserve = self._summary_tokens(request.budget)
+            reserve = self.reserve(request.budget)
             window = await keep_window(session.timeline, request.budget, cut, reserve)
             if window.moved:
                 digest = await self._advance(session, window, digest, reserve, self.host.extractive)
         return Assembly(items=_items(window, digest))
 
-    async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
+    async def standing(self, session: Session) -> Digest | None:
+        """The summary, which knows where the window begins."""
+        return await digests.load(session)
+
+    async def advance(
+        self, session: Session, window: Window, standing: Digest | None, request: CompactRequest
+    ) -> Digest | None:
         """Summarises the older part of the window, with the host's model where it has one."""
-        digest = await digests.load(session)
-        reserve = self._summary_tokens(request.budget)
-        window = await whole_window(session.timeline, request.budget, digest.cut if digest else None)
-        before = window.tokens + (digest.tokens if digest else 0)
-        target = self._target(request, before)
-        if before <= target:
-            reason = f"{before} tokens are within the target of {target}"
-            return CompactOutcome(compacted=False, reason=reason, tokens_before=before)
-        room = (target if request.force else request.budget) - reserve
-        smaller = await cut_window(session.timeline, window.entries, max(room, 0), max(target - reserve, 0))
-        if smaller.tokens >= window.tokens:
-            reason = "only what the model needs next is left"
-            return CompactOutcome(compacted=False, reason=reason, tokens_before=before)
         session.progress("summarising", 10)
         advanced = await self._advance(
-            session, smaller, digest, reserve, self.host.summariser, request.custom_instructions or ""
+            session,
+            window,
+            standing,
+            self.reserve(request.budget),
+            self.host.summariser,
+            request.custom_instructions or "",
         )
-        if advanced is digest or advanced is None:
-            reason = "the history changed while the summary was written"
-            return CompactOutcome(compacted=False, reason=reason, tokens_before=before)
-        return CompactOutcome(
-            compacted=True,
-            summary=advanced.text,
-            first_kept_message_id=smaller.cut,
-            tokens_before=before,
-            tokens_after=smaller.tokens + advanced.tokens,
-        )
+        return None if advanced is standing else advanced
 
-    async def preflight(self, session: Session, request: AssembleRequest) -> PreflightOutcome:
-        """Whether the window fits as it is; a compaction makes it fit."""
-        digest = await digests.load(session)
-        window = await whole_window(session.timeline, request.budget, digest.cut if digest else None)
-        tokens = window.tokens + (digest.tokens if digest else 0)
-        fits = tokens <= request.budget
-        return PreflightOutcome(fits=fits, estimated_tokens=tokens, action="none" if fits else "compact")
+    def reserve(self, budget: int) -> int:
+        """Tokens of a budget that are kept free for the summary."""
+        settings = self._settings()
+        most = settings.summaryTokens if settings else SUMMARY_TOKENS
+        return min(most, int(budget * SUMMARY_SHARE))
+
+    def compaction_share(self) -> float:
+        """Share of the budget that a compaction to `threshold` leaves."""
+        settings = self._settings()
+        return settings.compactTo if settings else COMPACT_TO
 
     async def _advance(
         self,
@@ -105,17 +95,6 @@ class DefaultEngine(StoringEngine):
         )
         kept = await digests.replace(session, digest, advanced)
         return advanced if kept else digest
-
-    def _summary_tokens(self, budget: int) -> int:
-        settings = self._settings()
-        most = settings.summaryTokens if settings else SUMMARY_TOKENS
-        return min(most, int(budget * SUMMARY_SHARE))
-
-    def _target(self, request: CompactRequest, current: int) -> int:
-        settings = self._settings()
-        share = settings.compactTo if settings else COMPACT_TO
-        target = int(request.budget * (share if request.target == "threshold" else 1.0))
-        return min(target, current // 2) if request.force else target
 
     def _settings(self) -> DefaultSettings | None:
         return cast("DefaultSettings | None", self.host.configured)
