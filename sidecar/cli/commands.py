@@ -30,6 +30,7 @@ ENTRIES = {
     "doctor": Entry("sidecar.cli.doctor", "Look for what is wrong, and tell what to do."),
     "engines": Entry("sidecar.cli.engines.command", "List, make, link, install, select, check engines."),
     "sessions": Entry("sidecar.cli.sessions", "List, show, export, import or delete stored sessions."),
+    "db": Entry("sidecar.cli.db.command", "Check, copy, repair or tidy the store."),
     "config": Entry("sidecar.cli.config", "Show or validate the configuration."),
     "conformance": Entry(
         "sidecar.cli.conformance.command", "Check an implementation of your own against the rules."

@@ -45,3 +45,12 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, numbers
 def shown_tokens(tokens: float) -> str:
     """A short form, such as `950` or `12.3k`."""
     return f"{tokens:.0f}" if tokens < 1000 else f"{tokens / 1000:.1f}k"
+
+
+def shown_bytes(size: float) -> str:
+    """A short form, such as `950 B` or `12.3 MiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"

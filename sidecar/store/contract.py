@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class StoreError(Exception):
     """Base of everything a store raises on purpose.
 
-    - `StoreUnavailable`: the store cannot be opened, reached or written (full disk, damage, newer schema).
+    - `StoreUnavailable`: the store cannot be opened, reached or written (full disk, newer schema);
+      `StoreDamaged` where the file is not sound.
     - `SessionMissing`: the session does not exist in this namespace, or belongs to another agent.
     - `SessionExists`: a session of that name is already there.
     - `FormatMismatch`: the session holds messages of another dialect.
@@ -31,6 +32,10 @@ class StoreUnavailable(StoreError):
         super().__init__(reason)
         self.hint = hint
         self.retryable = retryable
+
+
+class StoreDamaged(StoreUnavailable):
+    """Raised when what is kept is no longer sound, or never was a store."""
 
 
 class SessionMissing(StoreError):

@@ -194,12 +194,12 @@ def prepare(connection: Connection) -> None:
         raise StoreUnavailable(
             "the PostgreSQL database does not use UTF-8", "Create one with ENCODING 'UTF8' for the store."
         )
-    if _checked_version(cursor) == VERSION:
+    if checked_version(cursor) == VERSION:
         return
     cursor.execute("BEGIN")
     try:
         cursor.execute("SELECT pg_advisory_xact_lock(%s::int, %s::int)", (LOCKS, MIGRATION_LOCK))
-        _migrate(connection.cursor(binary=False), _checked_version(cursor))
+        _migrate(connection.cursor(binary=False), checked_version(cursor))
     except BaseException:
         if not connection.closed:
             cursor.execute("ROLLBACK")
@@ -217,7 +217,13 @@ def _migrate(cursor: Cursor, version: int) -> None:
     cursor.execute(f"UPDATE schema_version SET version = {VERSION}")
 
 
-def _checked_version(cursor: Cursor) -> int:
+def checked_version(cursor: Cursor) -> int:
+    """The version of the tables, 0 where there are none; nothing is changed.
+
+    Raises:
+        StoreUnavailable: they are newer.
+        psycopg.Error: the server failed, or refuses.
+    """
     if not cursor.execute(_TABLE_THERE, (SCHEMA, "schema_version")).fetchall():
         return 0
     version = cursor.execute("SELECT version FROM schema_version").fetchall()[0][0]

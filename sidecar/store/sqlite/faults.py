@@ -4,19 +4,19 @@ import errno
 
 import apsw
 
-from sidecar.store.contract import StoreUnavailable
+from sidecar.store.contract import StoreDamaged, StoreUnavailable
 
 _REPAIR = (
-    "Nothing was removed. Restore the file from a backup, or move it away to begin with an empty store; "
-    "`sqlite3 <file> .recover` saves what can be read."
+    "Nothing was removed. `context-sidecar db recover` saves every message that can be read, "
+    "`context-sidecar db restore` brings a backup back; or move the file away to begin with an empty store."
 )
 _ACCESS = "Check that the state directory exists, is a directory, and may be read and written by this user."
 _SPACE = "Free space on the disk of the state directory, then repeat the request."
 
 
-def damaged() -> StoreUnavailable:
+def damaged() -> StoreDamaged:
     """The error for a file that is no sound store."""
-    return StoreUnavailable("the store file is damaged, or is no SQLite database", _REPAIR)
+    return StoreDamaged("the store file is damaged, or is no SQLite database", _REPAIR)
 
 
 def unavailable(error: Exception) -> StoreUnavailable:

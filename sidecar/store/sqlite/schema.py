@@ -203,13 +203,13 @@ def prepare(connection: Connection, *, busy_ms: int) -> None:
 
 def _prepare(connection: Connection) -> None:
     with _transaction(connection, "DEFERRED"):
-        current = _checked_version(connection) == VERSION
+        current = checked_version(connection) == VERSION
     if not current and connection.pragma("page_count") == 0:
         connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
     _use_wal(connection)
     if not current:
         with _transaction(connection, "IMMEDIATE"):
-            _migrate(connection, _checked_version(connection))
+            _migrate(connection, checked_version(connection))
 
 
 @contextmanager
@@ -239,7 +239,13 @@ def _migrate(connection: Connection, version: int) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def _checked_version(connection: Connection) -> int:
+def checked_version(connection: Connection) -> int:
+    """The version of the file's tables, 0 where it has none; nothing is changed.
+
+    Raises:
+        StoreUnavailable: it is another program's, newer, or damaged.
+        apsw.Error: it cannot be read.
+    """
     version = connection.pragma("user_version")
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
     if version == 0 and tables == 0:

@@ -1,0 +1,1 @@
+"""`context-sidecar db`: looking after the store."""
