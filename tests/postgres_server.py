@@ -85,6 +85,21 @@ class PostgresServer:
             connection.execute("DROP SCHEMA IF EXISTS context_sidecar CASCADE")
         return self.url
 
+    def cpu_us(self) -> float:
+        """Processor time that its processes have used so far, in microseconds."""
+        pids = (self.pid, *_children(self.pid))
+        live = sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids) / 1000
+        ended = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks = int(ended[13]) + int(ended[14])
+        return live + ticks * 1e6 / os.sysconf("SC_CLK_TCK")
+
+    def database_size(self) -> int:
+        """Bytes of its database on the disk."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+            assert row is not None
+            return int(row[0])
+
     def kill(self) -> None:
         """End all its processes at once, as a crash of the machine would."""
         process, self._process = self._process, None
