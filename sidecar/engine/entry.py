@@ -18,6 +18,7 @@ class Entry:
         "_reading",
         "_tokens",
         "heartbeat",
+        "how",
         "message_id",
         "place",
         "position",
@@ -60,7 +61,9 @@ class Entry:
         self.raw = raw
         """The bytes that came, and that go out again; a stand-in's own where `whole` is set."""
         self.whole: Entry | None = None
-        """The message itself where this is a stand-in with its large tool results left out."""
+        """The message itself where this is a stand-in with tool results or images left out."""
+        self.how = ""
+        """How a stand-in was made, empty where this is the message itself."""
         self._dialect = dialect
         self._cost = cost
         self._reading = reading
@@ -104,13 +107,14 @@ class Entry:
     def copy(self) -> Entry:
         """The same message in an object of its own, for somebody who might change it."""
         entry = self._copy(self.place, self.raw, self._reading)
-        entry._tokens, entry._keys, entry.whole = self._tokens, self._keys, self.whole
+        entry._tokens, entry._keys = self._tokens, self._keys
+        entry.whole, entry.how = self.whole, self.how
         return entry
 
-    def stand_in(self, raw: bytes) -> Entry:
+    def stand_in(self, raw: bytes, how: str = "clear") -> Entry:
         """`raw` in place of this message, which stays known as the stand-in's `whole`."""
         entry = self._copy(self.place, raw, None)
-        entry.whole = self
+        entry.whole, entry.how = self, how
         return entry
 
     def _copy(self, place: int, raw: bytes, reading: Reading | None) -> Entry:

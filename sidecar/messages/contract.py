@@ -189,6 +189,10 @@ class Dialect(Protocol):
         """The message with the text of the results for the given call ids replaced; the rest as it was."""
         ...
 
+    def replace_images(self, raw: bytes, text: str) -> bytes:
+        """The message with each image in its content replaced by `text`; those of results stay."""
+        ...
+
     def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
         """The message with its visible texts as `change` gives them back; every other byte stays.
 

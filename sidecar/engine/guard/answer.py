@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from sidecar.engine.contract import Assembly, Kind, Made, Timeline
@@ -10,6 +10,7 @@ from sidecar.engine.entry import Entry
 from sidecar.engine.guard.fit import Fitted, Fitter, tokens_of
 from sidecar.engine.guard.minimum import minimum
 from sidecar.engine.guard.pinned import HEADING, NOTHING, Pin, Pinned, fitting
+from sidecar.engine.guard.pruning_rules import PruningRules
 from sidecar.engine.guard.slot import Cost, Slot, Writer
 from sidecar.engine.guard.stubs import Stubs
 from sidecar.engine.overflow import Overflow
@@ -69,6 +70,29 @@ class Guard:
         fitted = self._fitter.fit(needed, budget)
         return self.stubs.add(slot.entry for slot in fitted.slots if slot.entry)
 
+    def prune(
+        self,
+        rules: PruningRules,
+        entries: Sequence[Entry],
+        budget: int,
+        spared: Collection[str] = (),
+        least: int = 0,
+    ) -> bool:
+        """Replace what of these entries an answer can do without, where that saves at least so many tokens.
+
+        True where anything is new.
+        """
+        from sidecar.engine.guard.pruning import Pruner
+
+        renewed = self.stubs.renewed(entries)
+        chosen, saved = Pruner(rules, self._writer, self.stubs).choose(entries, budget, spared)
+        if saved < least or not (renewed or chosen):
+            return False
+        self.stubs.forget_all_but(entries)
+        self.stubs.replace({**renewed, **chosen})
+        self.stubs.forget_shown()
+        return True
+
     async def room_for(
         self, pins: Sequence[Pin], timeline: Timeline, budget: int, *, prompted: bool = False
     ) -> Pinned:
@@ -121,6 +145,7 @@ class Guard:
             missing.setdefault(message_id, entry)
 
         def kept(entry: Entry, kind: Kind) -> Slot:
+            entry = self.stubs.shown(entry)
             _, order, pin_id = pinned.entries.get(entry.message_id, (entry, 0, ""))
             needs = entry.message_id in must
             return self._writer.kept(entry, kind, needed=needs, pin=order, pin_id=pin_id)

@@ -49,6 +49,10 @@ class Continuity:
             self._last = messages
         return fresh
 
+    def begins(self, messages: Sequence[bytes], signature: str) -> bool:
+        """Whether `advance` would begin a new epoch with this answer."""
+        return not self._continues(messages, signature)
+
     def encoded(self) -> bytes:
         """The record as it is kept."""
         return json.encode(self.record)

@@ -14,6 +14,15 @@ Verdict = Literal["sent", "summarised", "stubbed", "dropped", "pinned"]
 LISTED = 2000
 """Messages in front of an answer that are listed; still older ones share the fate of the oldest listed."""
 
+WHY_REPLACED = {
+    "duplicate": "the same call was made again later",
+    "trim": "old: its results are shortened",
+    "failed": "the call failed: its result is cut to the first lines",
+    "media": "old: the images of its results are left out",
+    "images": "old: its images are left out",
+}
+"""How a message was pruned, by the name of the way."""
+
 
 class Decision(NamedTuple):
     """What became of one message, and why."""
@@ -48,7 +57,7 @@ def record(engine_id: str, fitted: Fitted) -> Record:
         if entry is None:
             continue
         verdict: Verdict = "stubbed" if slot.stub else "sent"
-        why = "its results were too large for the budget" if slot.stub else _why_sent(slot.kind, slot.needed)
+        why = _why_replaced(entry) if slot.stub else _why_sent(slot.kind, slot.needed)
         by = None
         if slot.pin and not slot.stub:
             verdict, why, by = "pinned", "it is pinned", slot.pin_id
@@ -87,6 +96,10 @@ def _passed_over(entry: Entry, kept: Record) -> Decision:
         return Decision(entry.message_id, entry.turn_id, entry.tokens, "summarised", why, ref)
     why = "a heartbeat of an earlier turn" if entry.heartbeat else "older than the window"
     return Decision(entry.message_id, entry.turn_id, entry.tokens, "dropped", why)
+
+
+def _why_replaced(entry: Entry) -> str:
+    return WHY_REPLACED.get(entry.how, "its results were too large for the budget")
 
 
 def _why_sent(kind: str, needed: bool) -> str:

@@ -69,7 +69,7 @@ class Fitter:
             if excess <= 0:
                 break
             slot = slots[i]
-            if slot.entry and slot.reading.results and not slot.stub:
+            if slot.entry and slot.reading.results and slot.stub in ("", "part"):
                 stub = self._writer.kept(self._writer.stub(slot.entry), slot.kind, needed=slot.needed)
                 if stub.tokens < slot.tokens:
                     excess -= slot.tokens - stub.tokens

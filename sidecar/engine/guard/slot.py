@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from sidecar.engine.contract import Kind, Made
 from sidecar.engine.entry import Entry
+from sidecar.engine.guard.replacement import Replacement, replaced
 from sidecar.messages import fence
 from sidecar.messages.contract import Dialect, Mark, MarkKind, Missing, Reading
 
@@ -34,7 +35,8 @@ class Slot(Struct, frozen=True, kw_only=True, eq=False):
     made: Made | None = None
     needed: bool = False
     """True for the minimum, which is never left out."""
-    stub: Literal["", "stub", "noResult"] = ""
+    stub: Literal["", "stub", "part", "noResult"] = ""
+    """`part` where something of the replaced results is left."""
     pin: int = 0
     """Its order among what is pinned, from 1; 0 where it is not."""
     pin_id: str = ""
@@ -73,7 +75,7 @@ class Writer:
             kind="system" if entry.role == "system" else kind,
             entry=entry,
             needed=needed,
-            stub="stub" if entry.whole else "",
+            stub=_stub(entry),
             pin=pin,
             pin_id=pin_id,
         )
@@ -109,10 +111,18 @@ class Writer:
 
     def stub(self, entry: Entry) -> Entry:
         """The same tool results with a short reference in place of their text."""
-        ref = entry.message_id
-        how = f" Read it with {self._recall_tool}." if self._recall_tool else ""
-        text = f"Tool result left out: {entry.tokens} tokens, message {ref} of turn {entry.turn_id}.{how}"
-        fenced = fence.wrap(Mark("stub", ref), text)
-        return entry.stand_in(
-            self._dialect.replace_results(entry.raw, {r.call_id: fenced for r in entry.reading.results})
-        )
+        return self.replaced(entry.whole or entry, self.clearing(entry.whole or entry))
+
+    def clearing(self, entry: Entry) -> Replacement:
+        """The replacement that leaves nothing but a reference."""
+        return Replacement("clear", entry.message_id, entry.turn_id, entry.tokens)
+
+    def replaced(self, entry: Entry, replacement: Replacement) -> Entry:
+        """The message with its tool results, or images, replaced."""
+        return replaced(entry, replacement, self._dialect, self._recall_tool)
+
+
+def _stub(entry: Entry) -> Literal["", "stub", "part"]:
+    if entry.whole is None:
+        return ""
+    return "stub" if entry.how in ("clear", "duplicate") else "part"

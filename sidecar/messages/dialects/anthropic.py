@@ -32,6 +32,7 @@ _RESULTS = Glance("tool", False, None, None)
 _RESULT_BYTES = b'"tool_result"'
 
 _TEXTS = frozenset(("text",))
+_IMAGES = frozenset(("image",))
 
 
 class _Head(Struct):
@@ -155,6 +156,12 @@ class AnthropicDialect:
             return raw
         replaced = [Raw(_replaced_block(bytes(block), texts)) for block in blocks]
         return with_members(raw, {"content": with_items(replaced)})
+
+    def replace_images(self, raw: bytes, text: str) -> bytes:
+        """As `Dialect.replace_images`."""
+        from sidecar.messages.dialects.images import replace_images
+
+        return replace_images(raw, _IMAGES, "text", text)
 
     def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
         """As `Dialect.change_texts`."""

@@ -37,6 +37,7 @@ _GLANCES = {wire_role: Glance(role, role == "user", None, None) for wire_role, r
 _OTHER = Glance("other", False, None, None)
 
 _TEXTS = frozenset(("text",))
+_IMAGES = frozenset(("image_url",))
 
 
 class _Head(Struct):
@@ -160,6 +161,12 @@ class OpenAIDialect:
         if text is None or _ROLES.get(message.role or "") != "tool":
             return raw
         return with_members(raw, {"content": msgspec.json.encode(text)})
+
+    def replace_images(self, raw: bytes, text: str) -> bytes:
+        """As `Dialect.replace_images`."""
+        from sidecar.messages.dialects.images import replace_images
+
+        return replace_images(raw, _IMAGES, "text", text)
 
     def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
         """As `Dialect.change_texts`."""

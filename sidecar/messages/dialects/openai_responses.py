@@ -48,6 +48,7 @@ _PROVIDER_CALLS = frozenset(
 _OUTPUTS = frozenset(_OUTPUT_TYPES.values())
 
 _TEXTS = frozenset(("output_text", "input_text", "text"))
+_IMAGES = frozenset(("input_image",))
 
 
 class _Head(Struct):
@@ -165,6 +166,12 @@ class OpenAIResponsesDialect:
         if item.type in ("shell_call_output", "computer_call_output"):
             return raw
         return with_members(raw, {"output": msgspec.json.encode(text)})
+
+    def replace_images(self, raw: bytes, text: str) -> bytes:
+        """As `Dialect.replace_images`."""
+        from sidecar.messages.dialects.images import replace_images
+
+        return replace_images(raw, _IMAGES, "input_text", text)
 
     def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
         """As `Dialect.change_texts`."""

@@ -34,6 +34,7 @@ _ROLES: dict[str, Role] = {
 _MAKER = "context-sidecar"
 
 _TEXTS = frozenset(("text",))
+_IMAGES = frozenset(("image",))
 
 
 class _Head(Struct):
@@ -162,6 +163,12 @@ class OpenClawDialect:
             return raw
         content = text if isinstance(message.content, str) else [{"type": "text", "text": text}]
         return with_members(raw, {"content": msgspec.json.encode(content)})
+
+    def replace_images(self, raw: bytes, text: str) -> bytes:
+        """As `Dialect.replace_images`."""
+        from sidecar.messages.dialects.images import replace_images
+
+        return replace_images(raw, _IMAGES, "text", text)
 
     def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
         """As `Dialect.change_texts`."""

@@ -97,6 +97,37 @@ class LimitsTable(Part):
     """Budget where a request names none, in tokens."""
 
 
+class Pruning(Part):
+    """`[pruning]`: replacing old tool results and images; shares are of the token budget."""
+
+    enabled: bool = False
+    """False sends every result whole that the engine chooses."""
+    startShare: float = Field(default=0.5, ge=0, le=1)
+    """Nothing is pruned while the session takes less."""
+    recentShare: float = Field(default=0.25, ge=0, le=1)
+    """The newest part, which stays whole."""
+    clearShare: float = Field(default=0.5, ge=0, le=1)
+    """Results with more than this behind them are left out; nearer ones are shortened."""
+    recentGroups: int = Field(default=3, ge=1)
+    """The newest calls with their results, which stay whole."""
+    trimTokens: int = Field(default=1000, ge=1)
+    """Larger results are shortened."""
+    headChars: int = Field(default=1200, ge=0)
+    """Characters kept of the beginning of a shortened result."""
+    tailChars: int = Field(default=600, ge=0)
+    """Characters kept of its end."""
+    clearTokens: int = Field(default=200, ge=0)
+    """Smaller results are never left out."""
+    duplicates: bool = True
+    """Leave out a result where the same call was made again later."""
+    failures: bool = True
+    """Shorten the results of calls that failed."""
+    images: bool = True
+    """Leave out old images."""
+    protectedTools: list[str] = Field(default_factory=list[str])
+    """Tools whose results stay; `*` stands for anything."""
+
+
 class Tokens(Part):
     """`[tokens]`: how tokens are counted."""
 
@@ -134,8 +165,7 @@ class Configuration(Part):
     plugins: Plugins = Plugins()
     memory: Memory = Memory()
     limits: LimitsTable = LimitsTable()
-    pruning: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Replacing of old tool results."""
+    pruning: Pruning = Pruning()
     tokens: Tokens = Tokens()
     model: Model = Model()
 

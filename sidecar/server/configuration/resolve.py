@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sidecar.engine.guard.pruning_rules import PruningRules
 from sidecar.engine.links import LINKS_FILE
 from sidecar.server.configuration.from_wire import from_the_wire
 from sidecar.server.configuration.settings import (
@@ -23,7 +24,7 @@ from sidecar.server.configuration.settings import (
 )
 
 if TYPE_CHECKING:
-    from sidecar.server.configuration.model import Configuration
+    from sidecar.server.configuration.model import Configuration, Pruning
 
 APPLICATION = "context-sidecar"
 ENV_STATE_DIR = "CONTEXT_SIDECAR_STATE_DIR"
@@ -144,6 +145,7 @@ def _merged(
             engine_timeout_ms=limits.engineTimeoutMs,
             default_token_budget=limits.defaultTokenBudget,
         ),
+        pruning=_pruning(merged.pruning),
         token_counter=merged.tokens.counter,
         model=_model(merged, overrides, environ),
         warnings=tuple(warnings),
@@ -176,6 +178,24 @@ def _model(
         max_calls=model.maxCalls,
         window_ms=model.windowMs,
         pause_ms=model.pauseMs,
+    )
+
+
+def _pruning(given: Pruning) -> PruningRules:
+    return PruningRules(
+        enabled=given.enabled,
+        start_share=given.startShare,
+        recent_share=given.recentShare,
+        clear_share=given.clearShare,
+        recent_groups=given.recentGroups,
+        trim_tokens=given.trimTokens,
+        head_chars=given.headChars,
+        tail_chars=given.tailChars,
+        clear_tokens=given.clearTokens,
+        duplicates=given.duplicates,
+        failures=given.failures,
+        images=given.images,
+        protected_tools=tuple(given.protectedTools),
     )
 
 

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from sidecar.engine.guard.pruning_rules import PruningRules
+
 DEFAULT_TOKEN_BUDGET = 128_000
 MEBIBYTE = 1 << 20
 
@@ -72,6 +74,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Where `engines link` keeps its list."""
     on_engine_failure: Literal["fail", "legacy"] = "fail"
     limits: Limits = Limits()
+    pruning: PruningRules = PruningRules()
     token_counter: Literal["auto", "o200k", "cl100k", "estimate"] = "auto"
     model: ModelSettings | None = None
     """The model that summaries are asked of; `None` leaves the host's, where it has one."""

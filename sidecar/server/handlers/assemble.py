@@ -27,6 +27,7 @@ from sidecar.server.failures import SessionNotFound, overflow
 from sidecar.server.lending import LentSession
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.pins import find_pins
+from sidecar.server.sessions.pruning import prune_ahead, prune_answer
 from sidecar.server.sessions.results import edits
 from sidecar.server.sessions.stubs import keep_stubs, show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
@@ -112,6 +113,9 @@ class AssembleHandlers:
         pins, _ = await find_pins(session.live, timeline)
         pinned = await guard.room_for(pins, timeline, budget, prompted=prompted)
         request = structs.replace(request, budget=max(budget - pinned.tokens, 0))
+        rules = self._sidecar.settings.pruning
+        ahead = rules.enabled and await prune_ahead(session, rules, request.budget, pinned.entries)
+        changed |= ahead
         assembly = await self._asked(seat, session, request)
         answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
         if answer.fitted.excess:
@@ -119,10 +123,18 @@ class AssembleHandlers:
             less = structs.replace(request, budget=max(request.budget - answer.fitted.excess, 0))
             assembly = await self._asked(seat, session, less)
             answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
+        late = rules.enabled and not ahead and await self._begins_epoch(seat, session.live, answer)
+        if late and prune_answer(session, rules, answer, request.budget, pinned.entries):
+            changed = True
+            assembly = await self._asked(seat, session, request)
+            answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
         changed |= guard.stubs.add(slot.entry for slot in answer.fitted.slots if slot.entry)
         if changed:
             await keep_stubs(session)
         return answer
+
+    async def _begins_epoch(self, seat: Seat, live: LiveSession, answer: Answer) -> bool:
+        return (await live.continuity()).begins(answer.messages, _signature(seat, live, answer))
 
     async def _asked(self, seat: Seat, session: EngineSession, request: AssembleRequest) -> Assembly:
         given = seat.lend(session)
@@ -151,10 +163,9 @@ class AssembleHandlers:
         messages = answer.messages
         slots = answer.fitted.slots
         live.sent = (answer.tokens, next((s.entry.place for s in reversed(slots) if s.entry), 0))
+        live.answered = live.sent
         continuity = await live.continuity()
-        addition = answer.system_prompt_addition or ""
-        signature = f"{seat.signature} {live.factor} {addition and digest(addition)}"
-        begun = continuity.advance(messages, signature)
+        begun = continuity.advance(messages, _signature(seat, live, answer))
         await live.keep_epoch(continuity, begun=begun)
         turn_id = next((s.entry.turn_id for s in reversed(slots) if s.entry), "t1")
         previous = live.results.get(params.previous_result_id) if params.previous_result_id else None
@@ -180,6 +191,12 @@ class AssembleHandlers:
             user_message_append=answer.user_message_append,
             context_projection=await _projected(seat, live, timeline, params, answer),
         )
+
+
+def _signature(seat: Seat, live: LiveSession, answer: Answer) -> str:
+    """Stands for what must not change within an epoch beside the messages."""
+    addition = answer.system_prompt_addition or ""
+    return f"{seat.signature} {live.factor} {addition and digest(addition)}"
 
 
 async def _reserved(live: LiveSession, timeline: SessionTimeline, prompt: str | None) -> int:

@@ -52,6 +52,8 @@ class LiveSession:
         """Up to this position everything belonged to earlier turns when the host last assembled."""
         self.sent: tuple[int, int] | None = None
         """Tokens by our count of the newest answer, and the place of its newest message."""
+        self.answered: tuple[int, int] | None = None
+        """The same, also once the provider has reported on the answer."""
         self.gone = False
         """True once the session is deleted; whoever still works on it must leave nothing behind."""
         self._continuity: Continuity | None = None
@@ -146,5 +148,5 @@ class LiveSession:
         self.transcript = None
         self.shown = []
         self.closed = 0
-        self.sent = None
+        self.sent = self.answered = None
         self._continuity = None

@@ -1,0 +1,86 @@
+"""What stands in the place of a tool result, or of images, that an answer does not carry."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from sidecar.engine.entry import Entry
+from sidecar.messages import fence
+from sidecar.messages.contract import Dialect, Mark, ToolResult
+
+How = Literal["clear", "duplicate", "trim", "failed", "media", "images"]
+"""`clear` and `duplicate` leave a reference, `trim` keeps head and tail, `failed` the first lines, `media`
+the text of results without their images, `images` a user's text without the images."""
+
+FAILED_CHARS = 300
+"""Characters kept of the result of a call that failed."""
+
+
+class Replacement(Struct, frozen=True, array_like=True):
+    """How one message is replaced, in words that stay the same from answer to answer."""
+
+    how: How
+    ref: str
+    """The message's id at the time."""
+    turn_id: str
+    tokens: int
+    head: int = 0
+    """Characters kept of the beginning."""
+    tail: int = 0
+    """Characters kept of the end."""
+
+    @property
+    def final(self) -> bool:
+        """True where nothing more can be left out."""
+        return self.how in ("clear", "duplicate")
+
+
+def replaced(entry: Entry, replacement: Replacement, dialect: Dialect, recall_tool: str | None) -> Entry:
+    """The message with its results, or images, replaced."""
+    mark = Mark("stub", replacement.ref)
+    if replacement.how == "images":
+        note = f"Images left out: {_reference(replacement, None)}"
+        raw = dialect.replace_images(entry.raw, fence.wrap(mark, note))
+        return entry.stand_in(raw, replacement.how)
+    texts = {
+        result.call_id: fence.wrap(mark, text)
+        for result in entry.reading.results
+        if (text := _text(result, replacement, recall_tool, bool(entry.reading.media))) is not None
+    }
+    return entry.stand_in(dialect.replace_results(entry.raw, texts), replacement.how)
+
+
+def _text(result: ToolResult, replacement: Replacement, recall_tool: str | None, media: bool) -> str | None:
+    """The text in the place of one result; `None` where it stays as it is."""
+    whole, reference = result.text, _reference(replacement, recall_tool)
+    match replacement.how:
+        case "duplicate":
+            return f"Tool result left out, the same call was made again later: {reference}"
+        case "media" if media and len(whole) <= replacement.head + replacement.tail:
+            return f"Images of a tool result left out: {reference}\n{whole}".rstrip()
+        case "trim" | "media" | "failed":
+            head, tail = replacement.head, replacement.tail
+            if len(whole) <= head + tail and not media:
+                return None
+            return f"Tool result shortened: {reference}\n{_shortened(whole, head, tail)}"
+        case _:
+            return f"Tool result left out: {reference}"
+
+
+def _reference(replacement: Replacement, recall_tool: str | None) -> str:
+    how = f" Read it with {recall_tool}." if recall_tool else ""
+    return f"{replacement.tokens} tokens, message {replacement.ref} of turn {replacement.turn_id}.{how}"
+
+
+def _shortened(text: str, head: int, tail: int) -> str:
+    """Beginning and end, cut at line breaks where there are any near."""
+    start = text[:head]
+    if (at := start.rfind("\n", head // 2)) > 0:
+        start = start[:at]
+    end = text[len(text) - tail :] if tail else ""
+    if 0 <= (at := end.find("\n")) < tail // 2:
+        end = end[at + 1 :]
+    left_out = len(text) - len(start) - len(end)
+    return f"{start}\n[... {left_out} characters left out ...]\n{end}".rstrip()
