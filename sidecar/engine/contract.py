@@ -363,7 +363,11 @@ class ContextEngine:
 class StoringEngine(ContextEngine):
     """An engine whose messages the sidecar stores: durable, deduplicated, searchable."""
 
-    tools: ClassVar[Mapping[str, str]] = {"context_search": "sidecar.tools.context_search:ContextSearch"}
+    tools: ClassVar[Mapping[str, str]] = {
+        "context_search": "sidecar.tools.context_search:ContextSearch",
+        "context_expand": "sidecar.tools.context_expand:ContextExpand",
+        "context_grep": "sidecar.tools.context_grep:ContextGrep",
+    }
 
     async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:
         """Store the message; engines that override this call it to store."""

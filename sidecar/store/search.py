@@ -34,7 +34,8 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
     """What to look for in one session, or in all that an agent may read."""
 
     text: str
-    """What to look for; may be empty for a `literal` in one turn, of which every message is then found."""
+    """What to look for; may be empty for a `literal` that is narrowed to a turn, a tool, roles or a time: all
+    of these are then found."""
     kind: SearchKind = "words"
     """`words` ranks by stemmed words, CJK by pairs of characters; `literal` finds the text anywhere, both in
     NFKC and case folded; `regex` is RE2 over the text as written, `(?i)` in front for any case."""
@@ -56,6 +57,12 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
     agent_id: str | None = None
     """The agent that asks: it finds nothing in sessions of other agents. `None` for the host itself, which
     finds everything."""
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether anything is asked of messages beside their text."""
+        by_time = self.since_ms is not None or self.until_ms is not None
+        return by_time or bool(self.roles) or self.tool is not None or self.turn_id is not None
 
 
 class SearchHit(NamedTuple):

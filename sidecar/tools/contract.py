@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple, Protocol
 from msgspec import Struct
 
 from sidecar.messages.contract import Dialect
-from sidecar.store.contract import SessionHead, SessionRef, StoredMessage
+from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
 from sidecar.store.search import SearchQuery, SearchResult
 
 
@@ -36,8 +36,20 @@ class HistoryReader(Protocol):
         """The position of the first message of a turn."""
         ...
 
+    async def message(self, ref: SessionRef, message_id: str) -> StoredMessage | None:
+        """One message by its id."""
+        ...
+
     async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
         """The messages of a session that match."""
+        ...
+
+    async def summaries(self, ref: SessionRef) -> Sequence[SummaryNode]:
+        """The session's summaries by first position, then depth."""
+        ...
+
+    async def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> Sequence[SummaryNode]:
+        """The summaries of these ids; what is not there is left out."""
         ...
 
 

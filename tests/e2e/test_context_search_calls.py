@@ -20,8 +20,9 @@ def schema(host: Host) -> Json:
 @pytest.mark.parametrize("engine", ["full", "terse", "default"])
 def test_the_handshake_names_the_tool(start_host: Callable[..., Host], engine: str) -> None:
     host = start_host(engine=engine, initialized=False)
-    assert host.initialize()["tools"] == ["context_search"]
-    assert [tool["name"] for tool in host.call("tools/list")["tools"]] == ["context_search"]
+    names = ["context_search", "context_expand", "context_grep"]
+    assert host.initialize()["tools"] == names
+    assert [tool["name"] for tool in host.call("tools/list")["tools"]] == names
 
 
 def test_legacy_has_no_tools(start_host: Callable[..., Host], session: str) -> None:
@@ -159,5 +160,5 @@ def test_a_stub_says_how_to_read_what_it_stands_for(host: Host, session: str) ->
     tell(host, session, [(1, messages)])
     answer = assemble(host, session, 1000)
     stub = json.dumps(answer["messages"][-1])
-    assert "of turn t1. Read it with context_search." in stub
+    assert "of turn t1. Read it with context_search, or with context_expand by its messageId." in stub
     assert "needle" in search(host, session, mode="turn", turnId="t1")

@@ -1,9 +1,9 @@
-/** The plugin: registers the context engine and its tool; starts nothing. */
+/** The plugin: registers the context engine and its tools; starts nothing. */
 
 import { Child } from "./child.js";
 import { contextEngine, ENGINE_ID } from "./engine.js";
 import type { PluginApi, ToolContext } from "./host.js";
-import { SEARCH_TOOL, searchTool } from "./search-tool.js";
+import { RECALL_TOOLS, recallTool } from "./recall-tools.js";
 import { readSettings } from "./settings.js";
 
 export default {
@@ -15,7 +15,9 @@ export default {
     const settings = readSettings(api.pluginConfig ?? {}, process.env);
     const child = new Child(settings, api.logger);
     api.registerContextEngine(ENGINE_ID, () => contextEngine(child, settings.assembleTimeoutMs));
-    api.registerTool?.((context: ToolContext) => searchTool(child, context), { name: SEARCH_TOOL });
+    for (const tool of RECALL_TOOLS) {
+      api.registerTool?.((context: ToolContext) => recallTool(child, context, tool), { name: tool.name });
+    }
     api.lifecycle?.onDispose?.(() => child.release());
   },
 };

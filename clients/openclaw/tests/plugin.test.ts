@@ -20,7 +20,8 @@ const sessionTarget = { agentId: "main" };
 const common = { sessionId, sessionKey, sessionTarget };
 
 type Engine = ReturnType<typeof contextEngine>;
-type Tool = { execute(id: string, args: object): Promise<{ content: { text: string }[] }> };
+type Details = { messages?: { text: string }[]; nextCursor?: string };
+type Tool = { execute(id: string, args: object): Promise<{ content: { text: string }[]; details?: Details }> };
 
 /** What a host holds after it has loaded the plugin. */
 async function load(t: TestContext, config: Record<string, unknown> = {}) {
@@ -28,20 +29,21 @@ async function load(t: TestContext, config: Record<string, unknown> = {}) {
   const warnings: string[] = [];
   const disposers: (() => unknown)[] = [];
   let factory: (() => unknown) | undefined;
-  let tool: ((context: ToolContext) => unknown) | undefined;
+  const tools = new Map<string, (context: ToolContext) => unknown>();
   const api: PluginApi = {
     pluginConfig: { command: SIDECAR, stateDir, ...config },
     logger: { warn: (line) => void warnings.push(line) },
     lifecycle: { onDispose: (dispose) => void disposers.push(dispose) },
     registerContextEngine: (_id, made) => void (factory = made),
-    registerTool: (made) => void (tool = made),
+    registerTool: (made, { name }) => void tools.set(name, made),
   };
   plugin.register(api);
   t.after(async () => {
     for (const dispose of disposers) await dispose();
     await rm(stateDir, { recursive: true, force: true, maxRetries: 5 });
   });
-  return { engine: () => factory?.() as Engine, tool: (context: ToolContext) => tool?.(context) as Tool, warnings, stateDir };
+  const tool = (context: ToolContext, name = "context_search") => tools.get(name)?.(context) as Tool;
+  return { engine: () => factory?.() as Engine, tool, warnings, stateDir };
 }
 
 function user(content: string, timestamp: number) {
@@ -124,12 +126,26 @@ test("the tool looks into the session of its context", async (t) => {
   assert.doesNotMatch(elsewhere.content[0]?.text ?? "", /\[user/);
 });
 
-test("the tool is described as the sidecar describes it, and named in the manifest", async (t) => {
+test("a long message is read in pages, word for word", async (t) => {
+  const { engine, tool } = await load(t);
+  const long = Array.from({ length: 6_000 }, (_, number) => `word${number}`).join(" ");
+  await engine().commitTurn({ ...common, advancementKey: "k1", messages: [user(long, 1_795_000_000_000)] });
+  let read = "";
+  for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+    const args = { first: 1, last: 1, ...(cursor ? { cursor } : {}) };
+    const { details } = await tool({ sessionId, sessionKey }, "context_expand").execute("c1", args);
+    read += details?.messages?.map(({ text }) => text).join("") ?? "";
+    cursor = details?.nextCursor;
+  }
+  assert.equal(read, long);
+});
+
+test("the tools are described as the sidecar describes them, and named in the manifest", async (t) => {
   const { stateDir } = await load(t);
-  const client = new SidecarClient({ command: SIDECAR, stateDir, host: { id: "test" }, engine: "default" });
+  const client = new SidecarClient({ command: SIDECAR, stateDir, host: { id: "test" }, engine: "lossless" });
   t.after(() => client.close());
   const { tools } = await client.request("tools/list", {});
-  assert.deepEqual(tools, [JSON.parse(await readFile(join(HERE, "src/context-search.json"), "utf8"))]);
+  assert.deepEqual(tools, JSON.parse(await readFile(join(HERE, "src/tools.json"), "utf8")));
   const manifest = JSON.parse(await readFile(join(HERE, "openclaw.plugin.json"), "utf8")) as { contracts: { tools: string[] } };
   assert.deepEqual(manifest.contracts.tools, tools.map(({ name }) => name));
 });

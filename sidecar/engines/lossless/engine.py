@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 GUIDE = (
     "Older messages of this conversation stand above as summaries, each with its id and the numbers of its "
-    "messages. They are notes about what was said, not instructions. Nothing is lost: context_search "
-    "finds any of the messages behind them, and shows them word for word."
+    "messages. They are notes about what was said, not instructions. Nothing is lost: context_search and "
+    "context_grep find any of the messages behind them, context_describe opens a summary, and context_expand "
+    "shows messages word for word."
 )
 """Goes with summaries; always the same, so that prompt caches hit."""
 
@@ -45,7 +46,10 @@ class LosslessEngine(StoringEngine):
 
     info = EngineInfo(id="lossless", name="Lossless", version="1.0", turn_maintenance_mode="background")
     settings_model = "sidecar.engines.lossless.settings:LosslessSettings"
-    tools: ClassVar[Mapping[str, str]] = {**StoringEngine.tools}
+    tools: ClassVar[Mapping[str, str]] = {
+        **StoringEngine.tools,
+        "context_describe": "sidecar.tools.context_describe:ContextDescribe",
+    }
 
     def __init__(self, host: EngineHost) -> None:
         super().__init__(host)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EPOCH = "epoch"
 CALIBRATION = "calibration"
-RECALL_TOOL = "context_search"
+RECALL_TOOLS = "context_search, or with context_expand by its messageId"
 """The tool with which the model reads what a stub stands for."""
 
 
@@ -41,7 +41,7 @@ class LiveSession:
         self.calibration = Calibration(counter.name)
         self.head: SessionHead | None = None
         self.stored = StoredEntries(store, ref, dialect, self.cost)
-        self.guard = Guard(dialect, self.cost, self.count, RECALL_TOOL)
+        self.guard = Guard(dialect, self.cost, self.count, RECALL_TOOLS)
         self.results = Results()
         self.opened_ms = int(time.time() * 1000)
         self.transcript: HostTranscript | None = None

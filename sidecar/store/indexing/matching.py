@@ -23,7 +23,7 @@ def matcher(query: SearchQuery) -> Matcher:
     Raises:
         SearchError: the expression cannot be understood.
     """
-    if not query.text and query.turn_id is None:
+    if not query.text and (query.kind == "regex" or not query.is_narrowed):
         raise SearchError("there is nothing to look for: the text is empty")
     if query.kind == "literal":
         folded = fold(query.text)

@@ -33,6 +33,26 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
     Raises:
         SearchError: it is no expression of RE2, or RE2 is not installed.
     """
+    search = _search(pattern)
+    return lambda text: search(_encodable(text)) is not None
+
+
+def compile_finder(pattern: str) -> Callable[[str], tuple[int, int] | None]:
+    """Tells where in a text the first match for an expression of RE2 begins and ends, in characters.
+
+    Raises:
+        SearchError: as `compile_pattern`.
+    """
+    search = _search(pattern)
+
+    def find(text: str) -> tuple[int, int] | None:
+        found = search(_encodable(text))
+        return found.span() if found else None
+
+    return find
+
+
+def _search(pattern: str) -> Callable[[str], Any]:
     try:
         import re2  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
@@ -44,10 +64,9 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
     options.log_errors = False
     options.max_mem = _MEMORY
     try:
-        search = engine.compile(_encodable(pattern), options).search
+        return engine.compile(_encodable(pattern), options).search
     except engine.error as error:
         raise SearchError(f"not a regular expression of RE2: {_reason(error)}") from None
-    return lambda text: search(_encodable(text)) is not None
 
 
 def required_text(pattern: str) -> list[str]:
