@@ -204,9 +204,7 @@ def test_a_turn_that_is_not_there_is_a_failure_with_advice(told: Host, session: 
 def test_every_storing_engine_has_the_tool(host: Host, session: str, engine: str) -> None:
     host.call("session/configure", sessionId=session, engine=engine)
     tell_turns(host, session, 1, 2)
-    assert [tool["name"] for tool in host.call("tools/list", sessionId=session)["tools"]] == [
-        "context_search"
-    ]
+    assert host.call("tools/list", sessionId=session)["tools"][0]["name"] == "context_search"
     assert search(host, session, mode="head", first=1).endswith("[user t1] question 1")
 
 
