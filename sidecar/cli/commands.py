@@ -27,6 +27,9 @@ ENTRIES = {
     "serve": Entry("sidecar.cli.serve_entry", "Speak the protocol on standard input and output."),
     "demo": Entry("sidecar.cli.demo.command", "Replay a session that comes with the package."),
     "replay": Entry("sidecar.cli.replay.command", "Replay a recorded session and judge every answer."),
+    "eval": Entry(
+        "sidecar.cli.evaluation.command", "Measure how much of the evidence for questions engines find."
+    ),
     "doctor": Entry("sidecar.cli.doctor", "Look for what is wrong, and tell what to do."),
     "engines": Entry("sidecar.cli.engines.command", "List, make, link, install, select, check engines."),
     "sessions": Entry("sidecar.cli.sessions", "List, show, export, import or delete stored sessions."),

@@ -1,0 +1,105 @@
+"""`context-sidecar eval`: how much of the evidence for recorded questions engines put into the context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from sidecar.cli.evaluation.evaluating import Plan, evaluate
+from sidecar.cli.evaluation.figures import Evaluation, FileFigures
+from sidecar.cli.evaluation.questions import read_sessions
+from sidecar.cli.evaluation.report import print_evaluation
+from sidecar.cli.failures import FAILURE, OK
+from sidecar.cli.options import Common, common_options
+from sidecar.cli.printing import console, print_json
+from sidecar.cli.replay.budgets import token_budget
+from sidecar.tokens.choose import counter
+
+
+def _budgets(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
+    del context, parameter
+    return sorted({token_budget(part) for part in value.split(",")})
+
+
+@click.command("eval")
+@click.argument(
+    "data",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="DATA...",
+)
+@click.option(
+    "--engine", "engines", multiple=True, metavar="ID", help="Engine to measure; may be given several times."
+)
+@click.option(
+    "--budgets",
+    callback=_budgets,
+    default="1k,2k,4k,8k",
+    show_default=True,
+    metavar="TOKENS,...",
+    help="Budgets of the answers.",
+)
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Ask N questions of each session at most.")
+@click.option(
+    "--prefix-budget",
+    type=token_budget,
+    metavar="TOKENS",
+    help="Also ask before every call of the model, and tell what a cache would have known.",
+)
+@common_options
+def command(
+    common: Common,
+    data: Sequence[Path],
+    engines: Sequence[str],
+    budgets: list[int],
+    limit: int | None,
+    prefix_budget: int | None,
+) -> int:
+    """Measure engines on sessions with questions, over the wire and without a model.
+
+    DATA are files of JSON lines, plain or .gz, one session a line: `session_id`, `messages` and `questions`,
+    each of which has a `prompt`, the ids of the messages that hold the `evidence`, and the place where it is
+    asked (`at`). The messages are told one by one; at each question the context is asked for within every
+    budget. Evidence counts as found where half of it or more stands in the context word for word. Exit code 1
+    where an answer is invalid or over its budget.
+    """
+    files = [(path.name, read_sessions(path)) for path in data]
+    counting = counter("auto")
+    plan = Plan(budgets, limit, prefix_budget)
+    chosen: Sequence[str | None] = engines or (None,)
+    total = len(chosen) * sum(len(session.messages) for _, sessions in files for session in sessions)
+    results: list[FileFigures] = []
+    with _progress(total) as advance:
+        for name, sessions in files:
+            results += [
+                evaluate(common, engine, name, sessions, plan, counting, advance) for engine in chosen
+            ]
+    evaluation = Evaluation(
+        ok=not any(at.invalid or at.over_budget for result in results for at in result.budgets),
+        counter=counting.name,
+        results=results,
+    )
+    if common.json:
+        print_json(evaluation)
+    else:
+        print_evaluation(evaluation)
+    return OK if evaluation.ok else FAILURE
+
+
+@contextmanager
+def _progress(total: int) -> Generator[Callable[[], None]]:
+    """A bar on standard error, where that is a terminal."""
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield lambda: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=out, transient=True) as bar:
+        task = bar.add_task("evaluating", total=total)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,138 @@
+"""Runs one engine over one file of sessions, and sums up what it made of the questions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, TypeVar
+
+from sidecar.cli.connecting import client_for, with_client
+from sidecar.cli.evaluation.asking import Answer, Asked, Questioner
+from sidecar.cli.evaluation.figures import AtBudget, FileFigures, PrefixFigures, Timing
+from sidecar.cli.evaluation.prefixes import Prefixes, play_calls
+from sidecar.cli.evaluation.questions import EvaluationSession
+from sidecar.cli.options import Common
+from sidecar.cli.replay.recording import Tally
+from sidecar.client.sidecar_client import SidecarClient
+from sidecar.messages.contract import Dialect
+from sidecar.messages.dialects import dialect
+from sidecar.tokens.contract import TokenCounter
+
+FORMAT = "openai"
+
+T = TypeVar("T")
+
+
+class Plan(NamedTuple):
+    """What to measure."""
+
+    budgets: Sequence[int]
+    """Tokens."""
+    limit: int | None
+    """Questions of a session at most."""
+    prefix_budget: int | None
+    """Tokens of the answers whose prefixes are compared; `None` for no comparison."""
+
+
+def evaluate(
+    common: Common,
+    engine: str | None,
+    file: str,
+    sessions: Sequence[EvaluationSession],
+    plan: Plan,
+    counter: TokenCounter,
+    advance: Callable[[], None],
+) -> FileFigures:
+    """What an engine does with the questions of a file; every run has a sidecar and a store of its own.
+
+    `advance` is called once for every message that is played.
+    """
+    spoken = dialect(FORMAT)
+    tally = Tally(spoken, counter)
+    names: list[str] = []
+
+    async def ask(client: SidecarClient) -> Asked:
+        names.append(client.engine.id)
+        questioner = Questioner(client, spoken, tally, plan.budgets, advance)
+        for session in sessions:
+            if session.questions:
+                await questioner.play(session, plan.limit)
+        return questioner.asked
+
+    asked = _in_fresh_state(common, engine, ask)
+    return FileFigures(
+        file=file,
+        engine=names[0],
+        sessions=len(sessions),
+        messages=sum(len(session.messages) for session in sessions),
+        budgets=[_at_budget(budget, asked.answers) for budget in plan.budgets],
+        search={count: _mean(shares) for count, shares in asked.search.items() if shares},
+        prefix=_prefixes(common, engine, sessions, plan, spoken, tally),
+        timings={kind: _timing(values) for kind, values in sorted(asked.durations.items())},
+    )
+
+
+def _prefixes(
+    common: Common,
+    engine: str | None,
+    sessions: Sequence[EvaluationSession],
+    plan: Plan,
+    spoken: Dialect,
+    tally: Tally,
+) -> PrefixFigures | None:
+    budget = plan.prefix_budget
+    if budget is None:
+        return None
+
+    async def play(client: SidecarClient) -> Prefixes:
+        seen = Prefixes()
+        for session in sessions:
+            seen += await play_calls(client, session, spoken, tally, budget)
+        return seen
+
+    seen = _in_fresh_state(common, engine, play)
+    return PrefixFigures(
+        budget=budget,
+        calls=seen.calls,
+        kept=round(seen.share, 4),
+        cost=round(seen.cost, 4),
+        invalid=seen.invalid,
+    )
+
+
+def _in_fresh_state(common: Common, engine: str | None, work: Callable[[SidecarClient], Awaitable[T]]) -> T:
+    with TemporaryDirectory(prefix="context-sidecar-") as folder:
+        placed = common._replace(state_dir=Path(folder))
+        return with_client(client_for(placed, engine=engine, message_format=FORMAT), work)
+
+
+def _at_budget(budget: int, answers: Iterable[Answer]) -> AtBudget:
+    mine = [answer for answer in answers if answer.budget == budget]
+    kinds = sorted({answer.kind for answer in mine})
+    held = [answer.found.answers for answer in mine if answer.found.answers is not None]
+    return AtBudget(
+        budget=budget,
+        questions=len(mine),
+        evidence=_mean([answer.found.evidence for answer in mine]),
+        complete=_mean([answer.found.complete for answer in mine]),
+        answers=_mean(held) if held else None,
+        tokens=round(_mean([answer.tokens for answer in mine if not answer.refused]), 1),
+        over_budget=sum(answer.over_budget for answer in mine),
+        invalid=sum(answer.invalid for answer in mine),
+        refused=sum(answer.refused for answer in mine),
+        by_kind={kind: _mean([a.found.evidence for a in mine if a.kind == kind]) for kind in kinds},
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(sum(values) / len(values), 4) if values else 0.0
+
+
+def _timing(values: Sequence[float]) -> Timing:
+    ordered = sorted(values)
+    return Timing(
+        count=len(ordered),
+        p50=round(ordered[len(ordered) // 2], 3),
+        p95=round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))], 3),
+    )
