@@ -51,7 +51,7 @@ def test_engines_are_told_apart_by_the_evidence_that_they_find(tmp_path: Path) -
     document = json.loads(done.stdout)
     window, recall = document["results"]
     assert (window["engine"], recall["engine"]) == ("sliding-window", "recall")
-    assert [at["evidence"] for at in window["budgets"]] == [0.5, 1]
+    assert [at["evidence"] for at in window["budgets"]] == [0.5, 0.5]
     assert [at["evidence"] for at in recall["budgets"]] == [1, 1]
     assert recall["budgets"][1]["answers"] == 1
     assert recall["search"]["5"] == 1
