@@ -56,7 +56,7 @@ def test_engines_are_told_apart_by_the_evidence_that_they_find(tmp_path: Path) -
     assert recall["budgets"][1]["answers"] == 1
     assert recall["search"]["5"] == 1
     assert 0.5 < recall["prefix"]["kept"] <= 1
-    assert recall["prefix"]["calls"] == 30
+    assert recall["prefix"]["calls"] == 31
 
 
 def test_people_get_a_table_and_a_chart(tmp_path: Path) -> None:
