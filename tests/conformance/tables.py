@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from sidecar.conformance.client.running import CLIENT_SUITE
 from sidecar.conformance.server.running import SERVER_SUITE
+from tests.conformance.spoiling.clients import BROKEN
 from tests.conformance.spoiling.table import SPOILT
 from tests.conformance.test_broken_stores import CAUGHT
 
@@ -20,7 +22,7 @@ its own that is right in all but one thing, and `make test` proves that the chec
 
 def broken_peers() -> str:
     """The page, as it has to be."""
-    return "\n".join([_HEAD, *_servers(), "", *_stores()]) + "\n"
+    return "\n".join([_HEAD, *_servers(), "", *_clients(), "", *_stores()]) + "\n"
 
 
 def _servers() -> Iterator[str]:
@@ -32,6 +34,17 @@ def _servers() -> Iterator[str]:
     yield "| --- | --- |"
     for check in SERVER_SUITE:
         yield f"| `{check.name}` | {SPOILT[check.name].what} |"
+
+
+def _clients() -> Iterator[str]:
+    yield "## Clients"
+    yield ""
+    yield "Our Python client behind the same kind of proxy, or in a driver that tells one untruth."
+    yield ""
+    yield "| check | is broken by a client that |"
+    yield "| --- | --- |"
+    for check in CLIENT_SUITE:
+        yield f"| `{check.name}` | {BROKEN[check.name].what} |"
 
 
 def _stores() -> Iterator[str]:

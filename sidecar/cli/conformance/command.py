@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 SUITES = {
+    "client": ("sidecar.cli.conformance.client", "Check a client inside a driver that a command starts."),
     "engine": ("sidecar.cli.conformance.engine", "Check a context engine."),
     "server": ("sidecar.cli.conformance.server", "Check a server that a command starts."),
     "store": ("sidecar.cli.conformance.store", "Check a session store."),

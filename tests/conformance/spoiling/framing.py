@@ -14,13 +14,13 @@ def _misnamed(_: Proxy, raw: bytes, asked: Message) -> bytes:
     return raw.replace(b"Content-Length", b"Size") if asked.get("method") == _PING else raw
 
 
-def _is_cut(data: bytes) -> bool:
+def is_cut(data: bytes) -> bool:
     """Whether the bytes are anything but one whole frame."""
     head = _SIZE.match(data)
     return head is None or len(data) != head.end() + int(head[1])
 
 
-def _counted(_: Proxy, data: bytes) -> bytes:
+def counts_characters(_: Proxy, data: bytes) -> bytes:
     """Lengths as they come out where characters are read for bytes."""
 
     def longer(head: re.Match[bytes]) -> bytes:
@@ -61,8 +61,8 @@ SPOILT = {
         "gives up at a second length, whatever it is", lambda data: _TWO_SIZES.search(data) is not None
     ),
     "framing/other_charset": codes("takes another charset for a wrong envelope", -32700, -32600),
-    "framing/frames_cut_anywhere": gives_up("takes every read for one frame", _is_cut),
-    "framing/length_in_bytes": Spoilt("counts characters where bytes are meant", data=_counted),
+    "framing/frames_cut_anywhere": gives_up("takes every read for one frame", is_cut),
+    "framing/length_in_bytes": Spoilt("counts characters where bytes are meant", data=counts_characters),
     "framing/newline_framing": Spoilt("answers lines with frames", written=_framed),
     "framing/newline_framing_is_lenient": gives_up(
         "gives up at a byte order mark", lambda data: data[:3] == b"\xef\xbb\xbf"

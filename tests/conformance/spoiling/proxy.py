@@ -28,6 +28,10 @@ class Spoilt(NamedTuple):
     """Changes a message of the server, given the request that it answers, or an empty one."""
     written: "Callable[[Proxy, bytes, Message], bytes] | None" = None
     """Changes the bytes of a message of the server, given the request that it answers."""
+    heard: "Callable[[Proxy, bytes], bytes] | None" = None
+    """Changes bytes of the server, as they are read."""
+    mute: bool = False
+    """Whether nobody reads the server's standard error."""
     status: Callable[[int], int] = int
     """Changes the exit status."""
     last: bytes = b""
@@ -45,7 +49,12 @@ class Proxy:
     def __init__(self, table: Mapping[str, Spoilt], name: str, command: Sequence[str]) -> None:
         self._table = table
         self._spoilt = table.get(name, WHOLE)
-        self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.server = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=_nobody() if self._spoilt.mute else None,
+        )
         self._from_host, self._from_server = Cutter(), Cutter()
         self._requests: dict[tuple[type, object], Message] = {}
         self._writing = threading.Lock()
@@ -59,6 +68,8 @@ class Proxy:
         threading.Thread(target=self._listen, daemon=True).start()
         assert self.server.stdout is not None
         while data := os.read(self.server.stdout.fileno(), 65536):
+            if self._spoilt.heard is not None:
+                data = self._spoilt.heard(self, data)
             for piece in self._from_server.feed(data):
                 self._answer(piece)
         self.write(self._from_server.rest() + self._spoilt.last)
@@ -82,7 +93,7 @@ class Proxy:
     def ask(self, method: str, params: Message) -> None:
         """Send the server a request of our own; its answer is thrown away."""
         self._own += 1
-        self._pass_on({"jsonrpc": "2.0", "id": f"{_OWN}{self._own}", "method": method, "params": params})
+        self.pass_on({"jsonrpc": "2.0", "id": f"{_OWN}{self._own}", "method": method, "params": params})
 
     def framed(self, message: Message) -> bytes:
         """A message as bytes in the framing of the host."""
@@ -95,13 +106,13 @@ class Proxy:
                 data = self._spoilt.data(self, data)
             for piece in self._from_host.feed(data):
                 self._hear(piece)
-        self._pass_on(self._from_host.rest())
+        self.pass_on(self._from_host.rest())
         self.server.stdin.close()
 
     def _hear(self, piece: Piece) -> None:
         raw, message = piece
         if message is None:
-            self._pass_on(raw)
+            self.pass_on(raw)
             return
         if message.get("method") == SWITCH:
             self._spoilt = self._table.get(message["params"]["name"], WHOLE)
@@ -112,15 +123,16 @@ class Proxy:
         if key and "method" in message:
             self._requests[key] = message
         if self._spoilt.request is None:
-            self._pass_on(raw)
+            self.pass_on(raw)
             return
         before = self.framed(message)
         changed = self._spoilt.request(self, message)
         if changed is not None:
             after = self.framed(changed)
-            self._pass_on(raw if after == before else after)
+            self.pass_on(raw if after == before else after)
 
-    def _pass_on(self, data: bytes | Message) -> None:
+    def pass_on(self, data: bytes | Message) -> None:
+        """Send the server bytes, or a message."""
         if isinstance(data, dict):
             data = self.framed(data)
         assert self.server.stdin is not None
@@ -129,7 +141,9 @@ class Proxy:
 
     def _answer(self, piece: Piece) -> None:
         raw, message = piece
-        assert message is not None
+        if message is None:
+            self.write(raw)
+            return
         if str(message.get("id")).startswith(_OWN):
             return
         key = _key(message)
@@ -144,6 +158,13 @@ class Proxy:
         if self._spoilt.written is not None:
             raw = self._spoilt.written(self, raw, asked)
         self.write(raw)
+
+
+def _nobody() -> int:
+    """The end of a pipe that nobody reads from."""
+    read, write = os.pipe()
+    os.close(read)
+    return write
 
 
 def _key(message: Message) -> tuple[type, object] | None:

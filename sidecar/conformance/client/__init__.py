@@ -1,0 +1,1 @@
+"""Checks that tell whether a client, in whatever language, keeps the protocol."""

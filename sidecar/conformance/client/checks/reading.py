@@ -1,0 +1,170 @@
+"""How a client reads what a server writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sidecar.conformance.client.played import PlayedServer
+from sidecar.conformance.client.subject import Client, Stage
+from sidecar.conformance.client.suite import check
+from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.server.wire import Json, encode, frame
+
+_GET = "session/get"
+
+
+def _session(name: str) -> dict[str, Json]:
+    return {
+        "sessionId": name,
+        "engine": "full",
+        "messageFormat": "openai",
+        "messageCount": 1,
+        "createdAt": "2024-01-15T10:30:00.000Z",
+        "updatedAt": "2024-01-15T10:30:00.000Z",
+    }
+
+
+def _expect_read(stage: Stage, server: PlayedServer, write: Callable[[bytes], None], text: str = "s") -> None:
+    """Hold the client to reading one answer, whose body `write` writes."""
+    stage.ask("read", _GET, sessionId=text)
+    request = server.request(_GET)
+    write(encode({"jsonrpc": "2.0", "id": request.id, "result": _session(text)}))
+    found = stage.driver.result("read")
+    expect(isinstance(found, dict) and found.get("sessionId") == text, "the result is another")
+
+
+@check("reading", "CEP-BASE-3", "CEP-BASE-13")
+def answers_in_any_order(client: Client) -> None:
+    """Answers are told from each other by their ids, in whatever order they come."""
+    names = ["one", "two", "three"]
+    with client.stage() as stage:
+        server = stage.open()
+        for name in names:
+            stage.ask(name, _GET, sessionId=name)
+        requests = [server.request(_GET) for _ in names]
+        for request in reversed(requests):
+            server.answer(request, _session(str(request.at("/params/sessionId"))))
+        for name in names:
+            found = stage.driver.result(name)
+            expect(isinstance(found, dict) and found.get("sessionId") == name, f"{name} got {found}")
+
+
+@check("reading", "CEP-BASE-2")
+def ids_of_requests(client: Client) -> None:
+    """Requests that are unanswered have different ids, which are strings or integers."""
+    with client.stage() as stage:
+        server = stage.open()
+        for number in range(20):
+            stage.ask(f"r{number}", _GET, sessionId=f"s{number}")
+        ids = [server.request(_GET).id for _ in range(20)]
+        expect(all(isinstance(id, str | int) and not isinstance(id, bool) for id in ids), f"ids: {ids}")
+        expect_equal(len({(type(id), id) for id in ids}), 20, "number of different ids")
+
+
+@check("reading", "CEP-FRAME-4")
+def frames_cut_anywhere(client: Client) -> None:
+    """A frame that arrives byte by byte, and two frames that arrive at once, are read alike."""
+    with client.stage() as stage:
+        server = stage.open()
+
+        def bytewise(body: bytes) -> None:
+            for byte in frame(body):
+                server.write(bytes((byte,)))
+
+        _expect_read(stage, server, bytewise)
+        log = {"jsonrpc": "2.0", "method": "window/logMessage", "params": {"type": 3, "message": "x"}}
+        _expect_read(stage, server, lambda body: server.write(frame(log) + frame(body)))
+
+
+@check("reading", "CEP-FRAME-4")
+def length_in_bytes(client: Client) -> None:
+    """`Content-Length` counts bytes, not characters."""
+    with client.stage() as stage:
+        server = stage.open()
+        log = {"jsonrpc": "2.0", "method": "window/logMessage", "params": {"type": 3, "message": "长度 😀"}}
+        _expect_read(stage, server, lambda body: server.write(frame(log) + frame(body)), "会话-😀")
+
+
+@check("reading", "CEP-FRAME-5")
+def header_names_in_any_case_and_order(client: Client) -> None:
+    """Header names are taken in any case and order, and unknown headers are ignored."""
+    with client.stage() as stage:
+        server = stage.open()
+        kind = b"x-other: 1\r\nCONTENT-TYPE: application/vscode-jsonrpc; charset=utf-8\r\n"
+        _expect_read(
+            stage,
+            server,
+            lambda body: server.write(kind + b"content-LENGTH: %d\r\n\r\n%b" % (len(body), body)),
+        )
+
+
+@check("reading", "CEP-FRAME-5", level="should")
+def header_lines_that_end_with_lf(client: Client) -> None:
+    """Header lines that end with LF alone are accepted."""
+    with client.stage() as stage:
+        server = stage.open()
+        _expect_read(
+            stage, server, lambda body: server.write(b"Content-Length: %d\n\n%b" % (len(body), body))
+        )
+
+
+@check("reading", "CEP-FLOW-6")
+def large_answers(client: Client) -> None:
+    """An answer of several megabytes is read."""
+    with client.stage() as stage:
+        server = stage.open()
+        stage.ask("large", "session/export", sessionId="s")
+        request = server.request("session/export")
+        entry: Json = {
+            "messageId": "m1",
+            "turnId": "t1",
+            "timestamp": "2024-01-15T10:30:00.000Z",
+            "message": {"role": "user", "content": "long " * 1_000_000},
+        }
+        result: Json = {"sessionId": "s", "messageFormat": "openai", "messages": [entry]}
+        server.answer(request, result)
+        expect_equal(stage.driver.result("large"), result, "the result")
+
+
+@check("reading", "CEP-BASE-5", "CEP-BASE-6")
+def null_and_unknown_members(client: Client) -> None:
+    """`null` counts as absent where a member of a result is optional, and unknown members are ignored."""
+    with client.stage() as stage:
+        server = stage.open()
+        stage.ask("odd", "context/ingest", sessionId="s", message={"role": "user", "content": "x"})
+        request = server.request("context/ingest")
+        known: dict[str, Json] = {"ingested": True, "messageId": "m1", "turnId": "t1"}
+        server.answer(request, {**known, "reason": None, "displayMessage": None, "noSuchMember": {"deep": 1}})
+        found = stage.driver.result("odd")
+        expect(isinstance(found, dict) and found.get("messageId") == "m1", f"the result is {found}")
+
+
+@check("reading", "CEP-HOST-9", "CEP-VER-2")
+def notifications_that_it_does_not_know(client: Client) -> None:
+    """Notifications that the client does not know are ignored."""
+    with client.stage() as stage:
+        server = stage.open()
+        server.tell("future/thing", {"deep": [1]})
+        server.tell("$/future", {})
+        _expect_read(stage, server, lambda body: server.write(frame(body)))
+
+
+@check("reading", "CEP-HOST-9", needs=("notifications",))
+def notifications_reach_the_runtime(client: Client) -> None:
+    """`session/changed` is handed to the runtime with its params."""
+    with client.stage() as stage:
+        server = stage.open()
+        server.tell("session/changed", {"sessionId": "s", "reason": "truncated"})
+        heard = stage.driver.told_of("session/changed").get("params")
+        expect(isinstance(heard, dict) and heard.get("sessionId") == "s", f"it heard {heard}")
+
+
+@check("reading", "CEP-BAD-8")
+def answers_to_nothing(client: Client) -> None:
+    """Answers that nobody waits for, and errors with id null, change nothing."""
+    with client.stage() as stage:
+        server = stage.open()
+        server.send({"jsonrpc": "2.0", "id": "nobody", "result": {}})
+        server.send({"jsonrpc": "2.0", "id": 424242, "error": {"code": -32603, "message": "x"}})
+        server.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "x"}})
+        _expect_read(stage, server, lambda body: server.write(frame(body)))

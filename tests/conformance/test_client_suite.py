@@ -1,0 +1,52 @@
+"""The suite for clients, run on the Python client and on broken ones."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from sidecar.conformance.client.running import CLIENT_SUITE
+from sidecar.conformance.client.subject import Client
+from sidecar.conformance.report import CheckResult
+from sidecar.conformance.running import run_check
+from tests.conformance.spoiling.clients import BROKEN
+
+CHECKS = {check.name: check for check in CLIENT_SUITE}
+DRIVER = (sys.executable, "-m", "tests.conformance.client_driver")
+BROKEN_DRIVER = (sys.executable, "-m", "tests.conformance.spoiling.client_driver")
+
+
+@pytest.fixture(autouse=True)
+def from_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+
+
+def result_for(name: str, *driver: str) -> CheckResult:
+    """What the named check says of the client in a driver."""
+
+    @asynccontextmanager
+    async def subject() -> AsyncGenerator[Client]:
+        yield Client(driver, limit_s=30)
+
+    return asyncio.run(run_check(CHECKS[name], subject))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_our_client_keeps_the_rule(name: str) -> None:
+    result = result_for(name, *DRIVER)
+    assert result.outcome == "passed", result
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_client_is_caught_by_its_check(name: str, tmp_path: Path) -> None:
+    result = result_for(name, *BROKEN_DRIVER, name, str(tmp_path))
+    assert result.outcome == ("failed" if result.level == "must" else "warned"), result
+    assert result.trace is None, result
+    assert " within " not in str(result.message)
+
+
+def test_every_check_has_a_broken_client() -> None:
+    assert list(BROKEN) == list(CHECKS)
