@@ -17,7 +17,7 @@ NPM_QUIET := --no-audit --no-fund --loglevel=error
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-hosts client-library openclaw-plugin pi-extension lint bench soak venv lock schema clean
+.PHONY: help demo test test-hosts client-library openclaw-plugin pi-extension lint bench bench-hosts soak venv lock schema clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -52,6 +52,9 @@ lint: $(INSTALLED) ## Check style, types, layers and generated files
 
 bench: $(INSTALLED) ## Measure speed and memory
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+bench-hosts: $(INSTALLED) openclaw-plugin ## Measure turns in OpenClaw against its own engine (MESSAGES=, TURNS=, ENGINES=)
+	cd clients/openclaw && npm run bench
 
 soak: $(INSTALLED) ## Run the long kill loops and load tests
 	@$(BIN)/pytest -q -m soak $(ARGS)

@@ -1,6 +1,7 @@
 """Runs a server on standard input and output until it is told to end."""
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -19,6 +20,10 @@ from sidecar.server.stderr_log import log_to_stderr
 MakeApplication = Callable[[Router, Peer], Application]
 """Registers the application's methods with the router and returns what the lifecycle drives."""
 
+# An answer of ten thousand messages is made of a hundred thousand small objects, of which none is garbage;
+# looking through them as often as Python does by itself took a third of its time.
+_COLLECT_AFTER = (20_000, 20, 20)
+
 _FLUSH_S = 2.0
 _LEFTOVERS_S = 0.2
 
@@ -32,6 +37,7 @@ def run(
         ValueError: there is no such log level.
     """
     log_to_stderr(log_level)
+    gc.set_threshold(*_COLLECT_AFTER)
     source, sink = claim_standard_streams()
     loop = asyncio.new_event_loop()
     try:

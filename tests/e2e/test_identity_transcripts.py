@@ -231,3 +231,15 @@ def test_a_list_that_starts_late_is_aligned_with_the_end(speaker: Host, talk: Ta
     result = speaker.call("context/bootstrap", sessionId=session, messages=[*transcript[-6:], *talk.turn(6)])
     assert result["importedMessages"] == 4
     assert history(speaker, session) == turns(talk, *range(7))
+
+
+def test_a_host_that_hands_over_less_of_the_oldest_every_time_is_followed(
+    speaker: Host, talk: Talk, session: str
+) -> None:
+    transcript = turns(talk, 0, 1, 2)
+    speaker.call("context/bootstrap", sessionId=session, messages=transcript)
+    for number in range(3, 8):
+        assemble(speaker, session, transcript[number - 2 :], f"question {number}")
+        transcript += talk.turn(number)
+    commit(speaker, session, "k7", talk.turn(7))
+    assert history(speaker, session) == transcript

@@ -13,13 +13,19 @@ export interface AssembleResult {
   promptAuthority?: "assembled" | "preassembly_may_overflow";
 }
 
+/** An answer, and whether the sidecar gave it. */
+export interface Assembled {
+  readonly result: AssembleResult;
+  readonly fromSidecar: boolean;
+}
+
 /** The context, or the host's own messages where the sidecar gives none in time. Never fails. */
 export async function assemble(
   child: Child,
   params: AssembleParams,
   tokenBudget: number | undefined,
   timeoutMs: number,
-): Promise<AssembleResult> {
+): Promise<Assembled> {
   const { messages, prompt, model, availableTools, citationsMode } = params;
   const request: AssembleContextParams = {
     ...session(params),
@@ -31,10 +37,10 @@ export async function assemble(
     citationsMode,
   };
   try {
-    return result(await assembleWithin(child, request, timeoutMs));
+    return { result: result(await assembleWithin(child, request, timeoutMs)), fromSidecar: true };
   } catch (error) {
     child.warn("the turn goes on with the unchanged messages", error);
-    return { messages, estimatedTokens: roughTokens(messages) };
+    return { result: { messages, estimatedTokens: roughTokens(messages) }, fromSidecar: false };
   }
 }
 

@@ -17,6 +17,7 @@ import type {
   SpawnParams,
   SubagentEndedParams,
 } from "./host.js";
+import { LatestAnswer } from "./latest-answer.js";
 import { isCopy, session } from "./session.js";
 
 export const ENGINE_ID = "context-sidecar";
@@ -62,6 +63,7 @@ class ContextEngine {
 
   /** Budget of the turn's first call; those of the tool loop leave out what the host adds. */
   #turnBudget: number | undefined;
+  readonly #answered = new LatestAnswer();
   /** True as long as the host has a call of the model in front of it. */
   #userWaits = true;
 
@@ -129,12 +131,19 @@ class ContextEngine {
     const budget = positive(params.tokenBudget);
     this.#turnBudget ??= budget;
     const smaller = budget === undefined ? this.#turnBudget : Math.min(budget, this.#turnBudget ?? budget);
-    return assemble(this.child, params, smaller, this.assembleTimeoutMs);
+    return this.#answered.again(params, smaller) ?? this.#assembled(params, smaller);
+  }
+
+  async #assembled(params: AssembleParams, tokenBudget: number | undefined): Promise<AssembleResult> {
+    const { result, fromSidecar } = await assemble(this.child, params, tokenBudget, this.assembleTimeoutMs);
+    if (fromSidecar) this.#answered.keep(params, tokenBudget, result);
+    return result;
   }
 
   /** Never fails: the host would put its own compaction in our place. */
   async compact(params: CompactParams) {
     this.#turnBudget = undefined;
+    this.#answered.clear();
     const { tokenBudget, currentTokenCount, compactionTarget, customInstructions, force } = params;
     const request = {
       ...session(params),

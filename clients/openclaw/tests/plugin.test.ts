@@ -7,6 +7,7 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { SidecarClient } from "context-sidecar-client";
+import { Tap } from "context-sidecar-testing";
 import { contextEngine } from "../src/engine.js";
 import type { HostModel, PluginApi, ToolContext } from "../src/host.js";
 import plugin from "../src/index.js";
@@ -81,8 +82,28 @@ test("assembling the engine's own answer again changes nothing", async (t) => {
   const messages = [1, 2, 3].flatMap((number) => turnOf(number));
   const turn = engine();
   const first = await turn.assemble({ ...common, messages, tokenBudget: 50_000, prompt: "next" });
-  const second = await turn.assemble({ ...common, messages: first.messages, tokenBudget: 90_000, prompt: "next" });
+  const copied = structuredClone(first.messages);
+  const second = await turn.assemble({ ...common, messages: copied, tokenBudget: 90_000, prompt: "next" });
   assert.deepEqual(second.messages, first.messages);
+});
+
+test("an answer that comes back in the same turn is not assembled anew, unless there is less room", async (t) => {
+  const stateDir = await mkdtemp(join(tmpdir(), "context-sidecar-tapped-"));
+  t.after(() => rm(stateDir, { recursive: true, force: true, maxRetries: 5 }));
+  const tap = new Tap(join(stateDir, "tap.jsonl"));
+  const { engine } = await load(t, { command: tap.command });
+  const turn = engine();
+  const asked = { ...common, messages: [1, 2, 3].flatMap((number) => turnOf(number)), tokenBudget: 50_000, prompt: "next" };
+  const first = await turn.assemble(asked);
+  const { messages } = first;
+  assert.deepEqual(await turn.assemble({ ...asked, messages }), first);
+  assert.equal(tap.asked("context/assemble").length, 1);
+  await turn.assemble({ ...asked, messages: messages.slice(1) });
+  await turn.assemble({ ...asked, messages, prompt: "something else" });
+  await turn.assemble({ ...asked, messages, tokenBudget: 1_000 });
+  await turn.compact({ ...common, force: true });
+  await turn.assemble({ ...asked, messages });
+  assert.equal(tap.asked("context/assemble").length, 5);
 });
 
 test("a session of an internal turn leaves nothing in the store", async (t) => {

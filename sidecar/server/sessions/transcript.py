@@ -148,7 +148,7 @@ async def follow_transcript(live: LiveSession, raws: Sequence[bytes]) -> HostTra
     """
     head = live.head
     version = (head.uid, head.revision, head.message_count) if head else (0, 0, 0)
-    known = live.transcript
+    known = live.transcript and _without_dropped(live.transcript, raws)
     aligned: list[Aligned] = []
     counts: list[int] = []
     if known is not None:
@@ -254,6 +254,20 @@ def _match(
 
 def _stored_item(entry: Entry) -> StoredItem:
     return StoredItem(entry.message_id, entry.message_id, entry.reading.inner_id, entry.keys)
+
+
+def _without_dropped(known: HostTranscript, raws: Sequence[bytes]) -> HostTranscript:
+    """The list without the messages at its start that the host has dropped since, where that is clear."""
+    if not raws or raws[0] in known.raws[:1] or known.raws.count(raws[0]) != 1:
+        return known
+    start = known.raws.index(raws[0])
+    dropped = known.counts[start - 1]
+    return known._replace(
+        raws=known.raws[start:],
+        aligned=known.aligned[dropped:],
+        counts=[count - dropped for count in known.counts[start:]],
+        size=known.size - sum(map(len, known.raws[:start])),
+    )
 
 
 def _same_start(known: Sequence[bytes], raws: Sequence[bytes]) -> int:

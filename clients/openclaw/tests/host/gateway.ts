@@ -15,6 +15,16 @@ import type { Installed } from "./install.js";
 
 const PLUGIN = fileURLToPath(new URL("../../../dist", import.meta.url));
 
+/** What else may differ from gateway to gateway. */
+export interface Variation {
+  /** True for the engine of OpenClaw itself, without the plugin. */
+  readonly builtIn?: boolean;
+  /** Window of the model, in tokens. */
+  readonly contextWindow?: number;
+  /** Options for the Node that runs the gateway. */
+  readonly nodeOptions?: readonly string[];
+}
+
 export class Gateway {
   #process: ChildProcess | undefined;
 
@@ -23,10 +33,16 @@ export class Gateway {
     readonly tap: Tap,
     private readonly programs: Installed,
     private readonly env: NodeJS.ProcessEnv,
+    private readonly nodeOptions: readonly string[],
   ) {}
 
   /** A gateway that is configured and not started. */
-  static async configure(folder: string, modelUrl: string, plugin: Record<string, unknown> = {}): Promise<Gateway> {
+  static async configure(
+    folder: string,
+    modelUrl: string,
+    plugin: Record<string, unknown> = {},
+    variation: Variation = {},
+  ): Promise<Gateway> {
     const programs = await installOpenClaw();
     for (const name of ["home", "state", "workspace"]) await mkdir(join(folder, name), { recursive: true });
     const env = {
@@ -38,9 +54,9 @@ export class Gateway {
       PYTHONPATH: ROOT,
     };
     const tap = new Tap(join(folder, "tap.jsonl"));
-    const config = configuration(folder, await freePort(), modelUrl, { command: tap.command, ...plugin });
+    const config = configuration(folder, await freePort(), modelUrl, { command: tap.command, ...plugin }, variation);
     await writeFile(join(folder, "openclaw.json"), JSON.stringify(config));
-    return new Gateway(folder, tap, programs, env);
+    return new Gateway(folder, tap, programs, env, variation.nodeOptions ?? []);
   }
 
   get pid(): number | undefined {
@@ -54,7 +70,7 @@ export class Gateway {
 
   async start(): Promise<void> {
     const out = createWriteStream(join(this.folder, "gateway.out"), { flags: "a" });
-    const gateway = this.#spawn(["gateway", "run"]);
+    const gateway = this.#spawn(["gateway", "run"], this.nodeOptions);
     this.#process = gateway;
     const ready = new Promise<void>((resolve, reject) => {
       for (const stream of [gateway.stdout, gateway.stderr]) {
@@ -113,9 +129,9 @@ export class Gateway {
     return out;
   }
 
-  #spawn(args: readonly string[]): ChildProcess {
+  #spawn(args: readonly string[], nodeOptions: readonly string[] = []): ChildProcess {
     const { node, openclaw } = this.programs;
-    return spawn(node, [openclaw, ...args], {
+    return spawn(node, [...nodeOptions, openclaw, ...args], {
       cwd: join(this.folder, "workspace"),
       env: this.env,
       stdio: ["ignore", "pipe", "pipe"],
@@ -131,14 +147,20 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-function configuration(folder: string, port: number, modelUrl: string, plugin: Record<string, unknown>): object {
+function configuration(
+  folder: string,
+  port: number,
+  modelUrl: string,
+  plugin: Record<string, unknown>,
+  { builtIn = false, contextWindow = 200_000 }: Variation,
+): object {
   const model = {
     id: "scripted-1",
     name: "Scripted",
     reasoning: false,
     input: ["text"],
     cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-    contextWindow: 200_000,
+    contextWindow,
     maxTokens: 1024,
   };
   const provider = { baseUrl: modelUrl, apiKey: "secret-of-the-provider", api: "openai-completions", models: [model] };
@@ -156,10 +178,12 @@ function configuration(folder: string, port: number, modelUrl: string, plugin: R
       },
     },
     tools: { toolSearch: false },
-    plugins: {
-      load: { paths: [PLUGIN] },
-      slots: { contextEngine: "context-sidecar" },
-      entries: { "context-sidecar": { enabled: true, config: plugin } },
-    },
+    plugins: builtIn
+      ? {}
+      : {
+          load: { paths: [PLUGIN] },
+          slots: { contextEngine: "context-sidecar" },
+          entries: { "context-sidecar": { enabled: true, config: plugin } },
+        },
   };
 }
