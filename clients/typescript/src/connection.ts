@@ -33,6 +33,9 @@ export interface ConnectionOptions extends ProcessOptions {
   readonly cancelGraceMs: number;
 }
 
+/** How long a process may live on after it has closed its output, in milliseconds. */
+const LAST_WORD_MS = 1_000;
+
 const SILENT = { error() {}, warn() {}, info() {}, log() {} };
 
 export class SidecarConnection {
@@ -51,6 +54,8 @@ export class SidecarConnection {
     stdout.on("data", () => (this.#received += 1));
     // What breaks the pipes ends the process too, so that there is one end to watch.
     this.#rpc.onError(() => this.#process.kill());
+    // A process that has said its last word would be waited for in vain; most end by themselves at once.
+    this.#rpc.onClose(() => setTimeout(() => this.#process.kill(), LAST_WORD_MS).unref());
     this.ended = this.#process.ended.then((how) => this.#finish(how));
     this.#answer(options.requests ?? {}, options.notifications ?? {});
     this.#rpc.listen();
@@ -128,7 +133,10 @@ export class SidecarConnection {
   #answer(requests: ServerRequestHandlers, notifications: ServerNotificationHandlers): void {
     for (const [method, handle] of Object.entries(requests)) {
       this.#rpc.onRequest<unknown, unknown>(method, (params: unknown, token: CancellationToken): Promise<unknown> =>
-        handle(params as never, signalOf(token)),
+        handle(params as never, signalOf(token)).catch((error: unknown) => {
+          if (!token.isCancellationRequested) throw error;
+          throw new RpcError(ErrorCode.RequestCancelled, `${method} was taken back.`);
+        }),
       );
     }
     for (const [method, take] of Object.entries(notifications)) {
