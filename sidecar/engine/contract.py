@@ -240,6 +240,8 @@ class Made(Struct, frozen=True, kw_only=True):
     timestamp_ms: int
     covers: tuple[int, int] | None = None
     """First and last position that the text stands for."""
+    lasting: bool = False
+    """True where memory or recall keeps its place in the answers to come."""
 
 
 class Assembly(Struct, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ AREAS = {
     "pins": ("session/pin", "session/unpin", "session/pins"),
     "summaries": ("session/summaries",),
     "subagents": ("subagent/prepareSpawn", "subagent/rollbackSpawn", "subagent/ended"),
+    "memory": ("memory/register", "memory/unregister", "memory/compile"),
     "tools": ("tools/list", "tools/call"),
     "engines": ("engine/list", "engine/doctor"),
 }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sidecar.rpc.peer import Peer
     from sidecar.server.host_services import HostServices
     from sidecar.server.intake import Intake
+    from sidecar.server.memory.session_memory import SessionMemory
     from sidecar.server.running import EngineRunner
     from sidecar.server.sessions.reconcile import Reconciler
     from sidecar.server.sessions.registry import SessionRegistry
@@ -59,6 +60,7 @@ class Sidecar:
         self.closed = False
         self.lanes = SessionLanes(peer.lane_in_use)
         self._warm = False
+        self._memory: SessionMemory | None = None
         self._choices: OrderedDict[tuple[str, str | None], Seat] = OrderedDict()
 
     @property
@@ -135,6 +137,23 @@ class Sidecar:
         from sidecar.summarize.limits import CircuitBreaker, SpendGuard
 
         return SpendGuard(), CircuitBreaker()
+
+    # Memory
+
+    @property
+    def memory(self) -> SessionMemory | None:
+        """The memory of sessions, `None` as long as there is no source of any."""
+        if self._memory is None and self.settings.memory.sources:
+            return self.use_memory()
+        return self._memory
+
+    def use_memory(self) -> SessionMemory:
+        """The memory of sessions, from now on in use."""
+        if self._memory is None:
+            from sidecar.server.memory.session_memory import SessionMemory
+
+            self._memory = SessionMemory(self)
+        return self._memory
 
     @cached_property
     def endpoint(self) -> EndpointModel | None:

@@ -33,9 +33,7 @@ _RULES: dict[str, Callable[[Tables, Any], Any]] = {
     "add_injected_id": lambda tables, write: tables.buffers.add_injected_id(
         write.place, write.session_id, write.item_id
     ),
-    "clear_injected_ids": lambda tables, write: tables.buffers.clear_injected_ids(
-        write.place, write.session_id
-    ),
+    "clear_injected_ids": lambda tables, write: tables.buffers.clear_injected_ids(write),
     "prepare_spawn": prepare_spawn,
     "begin_spawn": begin_spawn,
     "roll_back_spawn": roll_back_spawn,

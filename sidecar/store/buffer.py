@@ -85,16 +85,17 @@ class AddInjectedId(Write):
 
 
 class ClearInjectedIds(Write):
-    """Forget what was injected into a session. `result`: `None`."""
+    """Forget what was injected into a session: these items, or (`None`) all. `result`: `None`."""
 
-    __slots__ = ("place", "session_id")
+    __slots__ = ("item_ids", "place", "session_id")
     verb = "clear_injected_ids"
     result: None
 
-    def __init__(self, place: BufferPlace, session_id: str) -> None:
+    def __init__(self, place: BufferPlace, session_id: str, item_ids: Sequence[str] | None = None) -> None:
         super().__init__()
         self.place = place
         self.session_id = session_id
+        self.item_ids = item_ids
 
 
 class BufferRows(Protocol):
@@ -116,8 +117,8 @@ class BufferRows(Protocol):
         """Keep an id; true where it is new."""
         ...
 
-    def clear_injected_ids(self, place: BufferPlace, session_id: str) -> None:
-        """Erase the ids of a session."""
+    def clear_injected_ids(self, write: ClearInjectedIds) -> None:
+        """Erase ids of a session."""
         ...
 
     def copy_injected_ids(self, source: SessionRef, target: SessionRef) -> None:
@@ -190,8 +191,8 @@ class BufferStore(Protocol):
         """Note an item as injected; true where it was not before."""
         ...
 
-    async def clear_injected_ids(self, session_id: str) -> None:
-        """Forget what was injected into the session."""
+    async def clear_injected_ids(self, session_id: str, item_ids: Sequence[str] | None = None) -> None:
+        """Forget that these items were injected into the session; `None`: whatever was."""
         ...
 
     async def close(self) -> None:

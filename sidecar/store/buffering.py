@@ -79,9 +79,10 @@ class Buffer:
         """See `BufferStore`."""
         return await self._open().write(AddInjectedId(self._place, session_id, item_id))
 
-    async def clear_injected_ids(self, session_id: str) -> None:
+    async def clear_injected_ids(self, session_id: str, item_ids: Sequence[str] | None = None) -> None:
         """See `BufferStore`."""
-        await self._open().write(ClearInjectedIds(self._place, session_id))
+        listed = None if item_ids is None else list(item_ids)
+        await self._open().write(ClearInjectedIds(self._place, session_id, listed))
 
     async def close(self) -> None:
         """See `BufferStore`."""

@@ -64,6 +64,20 @@ async def clearing_forgets_the_ids_of_one_session(store: Subject) -> None:
 
 
 @AREA.check()
+async def single_ids_can_be_forgotten(store: Subject) -> None:
+    """Single ids can be forgotten."""
+    buffer = store.buffer()
+    ids = ("first", "second", "x" * 5000)
+    for item_id in ids:
+        await buffer.add_injected_id("main", item_id)
+    await buffer.clear_injected_ids("main", ["first", "x" * 5000, "never there"])
+    await buffer.clear_injected_ids("main", [])
+    await buffer.clear_injected_ids("side", ["second"])
+    kept = [item_id for item_id in ids if await buffer.has_injected_id("main", item_id)]
+    expect(kept == ["second"], f"of three ids, the one that was not cleared should be left, not {kept}")
+
+
+@AREA.check()
 async def any_text_can_be_an_id(store: Subject) -> None:
     """Any text can be an id."""
     buffer = store.buffer()

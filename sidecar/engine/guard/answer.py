@@ -183,7 +183,7 @@ class Guard:
                 parts[kind] = (tokens + self._text_tokens(text), count)
         composition = [Part(kind, *sizes) for kind, sizes in parts.items()]
         stable = len(fitted.slots)
-        while stable and fitted.slots[stable - 1].kind in ("recall", "memory"):
+        while stable and _passes(fitted.slots[stable - 1]):
             stable -= 1
         return Answer(
             fitted,
@@ -197,6 +197,11 @@ class Guard:
 
     def _text_tokens(self, text: str | None) -> int:
         return self._count(text) if text else 0
+
+
+def _passes(slot: Slot) -> bool:
+    """True for recalled text that the next answer is not going to have in this place."""
+    return slot.kind in ("recall", "memory") and not (slot.made and slot.made.lasting)
 
 
 def _first_other(slots: Sequence[Slot]) -> int:

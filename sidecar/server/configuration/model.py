@@ -78,6 +78,8 @@ class Memory(Part):
     """Model for it."""
     sourceTimeoutMs: int = Field(default=5000, ge=1)
     """How long one source may take, in milliseconds."""
+    placement: Literal["append", "message"] = "append"
+    """Where memory for a message stands: at the end of the user's message, or in a message of its own."""
 
 
 class LimitsTable(Part):

@@ -18,6 +18,7 @@ from sidecar.server.configuration.from_wire import from_the_wire
 from sidecar.server.configuration.settings import (
     EngineEntry,
     Limits,
+    MemorySettings,
     ModelSettings,
     Settings,
     StoreSettings,
@@ -137,6 +138,14 @@ def _merged(
         load_paths=tuple(merged.plugins.load.paths),
         links_file=links,
         on_engine_failure=merged.plugins.onEngineFailure,
+        memory=MemorySettings(
+            sources=_listed(merged.plugins.slots.memory),
+            total_token_budget=merged.memory.totalTokenBudget,
+            enable_synthesis=merged.memory.enableSynthesis,
+            synthesis_model=merged.memory.synthesisModel,
+            source_timeout_ms=merged.memory.sourceTimeoutMs,
+            placement=merged.memory.placement,
+        ),
         limits=Limits(
             max_message_bytes=limits.maxMessageBytes,
             max_in_flight=limits.maxInFlight,
@@ -223,6 +232,12 @@ def _slot(values: Mapping[str, Any]) -> str | None:
     plugins: dict[str, Any] = values.get("plugins") or {}
     slots: dict[str, Any] = plugins.get("slots") or {}
     return slots.get("contextEngine")
+
+
+def _listed(slot: str | list[str] | None) -> tuple[str, ...]:
+    """The ids in a slot that takes one or several, each once."""
+    given = [slot] if isinstance(slot, str) else slot or []
+    return tuple(dict.fromkeys(given))
 
 
 def _state_dir(environ: Mapping[str, str], host: str | None, file: str | None) -> Path:

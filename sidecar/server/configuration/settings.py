@@ -33,6 +33,18 @@ class StoreSettings(Struct, frozen=True, kw_only=True):
     url: str | None = None
 
 
+class MemorySettings(Struct, frozen=True, kw_only=True):
+    """How memory is injected."""
+
+    sources: tuple[str, ...] = ()
+    """The slot `plugins.slots.memory`."""
+    total_token_budget: int = 1250
+    enable_synthesis: bool = False
+    synthesis_model: str | None = None
+    source_timeout_ms: int = 5000
+    placement: Literal["append", "message"] = "append"
+
+
 class EngineEntry(Struct, frozen=True, kw_only=True):
     """What the configuration says about one engine."""
 
@@ -73,6 +85,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     links_file: Path | None = None
     """Where `engines link` keeps its list."""
     on_engine_failure: Literal["fail", "legacy"] = "fail"
+    memory: MemorySettings = MemorySettings()
     limits: Limits = Limits()
     pruning: PruningRules = PruningRules()
     token_counter: Literal["auto", "o200k", "cl100k", "estimate"] = "auto"

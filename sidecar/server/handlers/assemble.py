@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Raw, structs
 
 from sidecar.engine.contract import AssembleRequest, Assembly, Kept, Session
@@ -9,7 +11,7 @@ from sidecar.engine.guard.answer import Answer
 from sidecar.engine.guard.decisions import record
 from sidecar.engine.overflow import Overflow
 from sidecar.engine.signature import digest
-from sidecar.messages.folding import fold
+from sidecar.messages.appended import says
 from sidecar.protocol.context import (
     AssembleContextParams,
     AssembleContextResult,
@@ -32,6 +34,9 @@ from sidecar.server.sessions.results import edits
 from sidecar.server.sessions.stubs import keep_stubs, show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
+
+if TYPE_CHECKING:
+    from sidecar.server.memory.session_memory import Given, SessionMemory
 
 MESSAGE_OVERHEAD = 4
 """Tokens that the host's own user message takes around the prompt."""
@@ -70,12 +75,12 @@ class AssembleHandlers:
         else:
             timeline = await sidecar.reconciler.timeline(live, params.messages, params.prompt)
             await self._learn(live, timeline)
-        answer = await self._answer(seat, live, timeline, params)
-        return await self._result(seat, live, timeline, params, answer)
+        answer, given = await self._answer(seat, live, timeline, params)
+        return await self._result(seat, live, timeline, params, answer, given)
 
     async def _answer(
         self, seat: Seat, live: LiveSession, timeline: SessionTimeline, params: AssembleContextParams
-    ) -> Answer:
+    ) -> tuple[Answer, Given | None]:
         sidecar = self._sidecar
         budget = params.token_budget or sidecar.settings.limits.default_token_budget
         reserved = await _reserved(live, timeline, params.prompt)
@@ -91,16 +96,48 @@ class AssembleHandlers:
         )
         if seat.id == LEGACY:
             assembly = await self._asked(seat, session, request)
-            return live.guard.as_came([item.entry for item in assembly.items if isinstance(item, Kept)])
+            return live.guard.as_came([item.entry for item in assembly.items if isinstance(item, Kept)]), None
         try:
             if reserved > budget:
                 await live.guard.shrink_minimum(timeline, budget - reserved, prompted=True)
-            return await self._guarded(seat, session, request, prompted=reserved > 0)
+            if sidecar.memory is not None:
+                return await self._with_memory(sidecar.memory, seat, session, request, params, reserved)
+            return await self._guarded(seat, session, request, None, prompted=reserved > 0), None
         except Overflow as error:
             raise overflow(error, reserved, budget) from None
 
+    async def _with_memory(
+        self,
+        memory: SessionMemory,
+        seat: Seat,
+        session: EngineSession,
+        request: AssembleRequest,
+        params: AssembleContextParams,
+        reserved: int,
+    ) -> tuple[Answer, Given]:
+        """The answer with the session's memory in it, or without where there is no room for both.
+
+        Raises:
+            Overflow: the minimum exceeds the budget even so.
+        """
+        live, prompted = session.live, reserved > 0
+        given = await memory.give(live, session.timeline, params, request.budget)
+        try:
+            answer = await self._guarded(seat, session, request, given, prompted=prompted)
+        except Overflow:
+            given = given.without()
+            answer = await self._guarded(seat, session, request, given, prompted=prompted)
+        await memory.settle(live, given, answer)
+        return answer, given
+
     async def _guarded(
-        self, seat: Seat, session: EngineSession, request: AssembleRequest, *, prompted: bool
+        self,
+        seat: Seat,
+        session: EngineSession,
+        request: AssembleRequest,
+        given: Given | None,
+        *,
+        prompted: bool,
     ) -> Answer:
         """The engine's choice, made safe; asked again for less where that alone was too much.
 
@@ -109,24 +146,25 @@ class AssembleHandlers:
         """
         guard, timeline, budget = session.live.guard, session.timeline, request.budget
         await show_stubs(session)
-        changed = await guard.shrink_minimum(timeline, budget, prompted=prompted)
+        room = budget - (given.tokens if given is not None else 0)
+        changed = await guard.shrink_minimum(timeline, room, prompted=prompted)
         pins, _ = await find_pins(session.live, timeline)
-        pinned = await guard.room_for(pins, timeline, budget, prompted=prompted)
-        request = structs.replace(request, budget=max(budget - pinned.tokens, 0))
+        pinned = await guard.room_for(pins, timeline, room, prompted=prompted)
+        request = structs.replace(request, budget=max(room - pinned.tokens, 0))
         rules = self._sidecar.settings.pruning
         ahead = rules.enabled and await prune_ahead(session, rules, request.budget, pinned.entries)
         changed |= ahead
-        assembly = await self._asked(seat, session, request)
+        assembly = await self._asked(seat, session, request, given)
         answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
         if answer.fitted.excess:
             # What the guard leaves out comes back next time; an engine's own cut stays where it is.
             less = structs.replace(request, budget=max(request.budget - answer.fitted.excess, 0))
-            assembly = await self._asked(seat, session, less)
+            assembly = await self._asked(seat, session, less, given)
             answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
         late = rules.enabled and not ahead and await self._begins_epoch(seat, session.live, answer)
         if late and prune_answer(session, rules, answer, request.budget, pinned.entries):
             changed = True
-            assembly = await self._asked(seat, session, request)
+            assembly = await self._asked(seat, session, request, given)
             answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
         changed |= guard.stubs.add(slot.entry for slot in answer.fitted.slots if slot.entry)
         if changed:
@@ -136,11 +174,12 @@ class AssembleHandlers:
     async def _begins_epoch(self, seat: Seat, live: LiveSession, answer: Answer) -> bool:
         return (await live.continuity()).begins(answer.messages, _signature(seat, live, answer))
 
-    async def _asked(self, seat: Seat, session: EngineSession, request: AssembleRequest) -> Assembly:
-        given = seat.lend(session)
-        return await self._sidecar.run_engine(
-            seat, "context/assemble", _chosen(seat, given, request), session.session_id
-        )
+    async def _asked(
+        self, seat: Seat, session: EngineSession, request: AssembleRequest, given: Given | None = None
+    ) -> Assembly:
+        work = _chosen(seat, seat.lend(session), request)
+        assembly = await self._sidecar.run_engine(seat, "context/assemble", work, session.session_id)
+        return assembly if given is None else given.put_into(assembly)
 
     async def _learn(self, live: LiveSession, timeline: SessionTimeline) -> None:
         """Compare our count of the answer before with what the provider reported for it."""
@@ -159,6 +198,7 @@ class AssembleHandlers:
         timeline: SessionTimeline,
         params: AssembleContextParams,
         answer: Answer,
+        given: Given | None,
     ) -> AssembleContextResult:
         messages = answer.messages
         slots = answer.fitted.slots
@@ -169,7 +209,8 @@ class AssembleHandlers:
         await live.keep_epoch(continuity, begun=begun)
         turn_id = next((s.entry.turn_id for s in reversed(slots) if s.entry), "t1")
         previous = live.results.get(params.previous_result_id) if params.previous_result_id else None
-        result_id = live.results.add(messages, turn_id, record(seat.id, answer.fitted), timeline)
+        injections = given.injections if given is not None else ()
+        result_id = live.results.add(messages, turn_id, record(seat.id, answer.fitted), timeline, injections)
         changes = None
         if previous and "assembleDelta" in self._sidecar.host_capabilities:
             changes = [
@@ -205,7 +246,7 @@ async def _reserved(live: LiveSession, timeline: SessionTimeline, prompt: str | 
         return 0
     newest = (await timeline.tail(0)).entries
     opener = await timeline.opener(newest[-1].turn) if newest else None
-    if opener is not None and fold(opener.reading.text) == fold(prompt):
+    if opener is not None and says(opener.reading.text, prompt):
         return 0
     return live.count(prompt) + MESSAGE_OVERHEAD
 

@@ -91,12 +91,19 @@ class CompactHandlers:
             outcome = await sidecar.run_engine(
                 seat, "context/compact", work, params.session_id, result=CompactOutcome
             )
+        if outcome.compacted:
+            await self._forget_injections(session)
         if outcome.compacted and seat.id != LEGACY:
             await _check_pins(session, request.budget)
             sidecar.peer.notify(
                 "session/changed", ChangedSessionParams(session_id=params.session_id, reason="compacted")
             )
         return _result(outcome)
+
+    async def _forget_injections(self, session: EngineSession) -> None:
+        from sidecar.server.memory.forgetting import forget_injections
+
+        await forget_injections(self._sidecar, session.live)
 
     async def maintain(self, params: MaintainContextParams, call: Call) -> MaintainContextResult:
         """Let the engine do its work between turns."""

@@ -9,6 +9,7 @@ from sidecar.protocol.context import (
     DisposeContextResult,
     ExplainContextParams,
     ExplainContextResult,
+    InjectedItem,
 )
 from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
@@ -68,7 +69,17 @@ class ExplainHandlers:
                 )
                 for d in decisions
             ],
-            injected=[],
+            injected=[
+                InjectedItem(
+                    plugin_name=item.source,
+                    injection_point=point,
+                    tokens=item.tokens,
+                    content=item.content,
+                    id=item.id,
+                )
+                for point, injection in result.injections
+                for item in injection.items
+            ],
         )
 
     async def dispose(self, params: DisposeContextParams, call: Call) -> DisposeContextResult:

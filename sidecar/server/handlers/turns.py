@@ -95,6 +95,7 @@ class TurnHandlers:
     async def after_turn(self, params: AfterTurnContextParams, call: Call) -> AfterTurnContextResult:
         """Take in a finished turn, then let the engine react."""
         seat, live = await self._open(params)
+        await self._end_turn(live, params)
         if seat.id == LEGACY:
             return AfterTurnContextResult()
         heartbeat = bool(params.is_heartbeat)
@@ -133,6 +134,8 @@ class TurnHandlers:
         seat, live = await self._open(params)
         if seat.id == LEGACY:
             fresh = await sidecar.store.write(RecordAdvancement(live.ref, params.advancement_key))
+            if fresh:
+                await self._end_turn(live, params)
             return CommitTurnContextResult(status="committed" if fresh else "duplicate")
         if await sidecar.store.advancement_known(live.ref, params.advancement_key):
             return CommitTurnContextResult(status="duplicate")
@@ -144,7 +147,19 @@ class TurnHandlers:
         duplicate = await self._keep(seat, live, params, call, new, params.advancement_key)
         if not duplicate:
             await claim(live)
+            await self._end_turn(live, params)
         return CommitTurnContextResult(status="duplicate" if duplicate else "committed")
+
+    async def _end_turn(
+        self, live: LiveSession, params: AfterTurnContextParams | CommitTurnContextParams
+    ) -> None:
+        """What was injected in the turn counts from now on; a summary by the host has removed all of it."""
+        if self._sidecar.memory is not None and not params.is_heartbeat:
+            await self._sidecar.memory.end_turn(live)
+        if isinstance(params, AfterTurnContextParams) and params.auto_compaction_summary is not None:
+            from sidecar.server.memory.forgetting import forget_injections
+
+            await forget_injections(self._sidecar, live)
 
     async def _keep_staged(self, seat: Seat, live: LiveSession, params: Params, call: Call) -> None:
         """Store what earlier transcripts of the host showed and no turn brought."""

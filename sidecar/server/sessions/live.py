@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sidecar.engine.guard.answer import Guard
 from sidecar.engine.guard.continuity import Continuity
 from sidecar.messages.contract import Dialect, Reading
+from sidecar.messages.fence import OPENING_BYTES
 from sidecar.server.sessions.results import Results
 from sidecar.server.sessions.stored import StoredEntries
 from sidecar.store.contract import SaveState, SessionHead, SessionRef, SessionStore, Write
@@ -120,7 +121,7 @@ class LiveSession:
         """The epoch of the session's answers; another process on the same store may have raised it."""
         kept = await self.store.state(self.ref, EPOCH)
         if self._continuity is None or kept not in (self._epoch_kept, self._epoch_on_its_way):
-            self._continuity = Continuity(kept)
+            self._continuity = Continuity(kept, self._is_same_appended)
             self._epoch_kept = kept
         return self._continuity
 
@@ -139,6 +140,13 @@ class LiveSession:
         if write.error is None:
             self._epoch_kept = self._epoch_on_its_way
         self._epoch_on_its_way = None
+
+    def _is_same_appended(self, before: bytes, now: bytes) -> bool:
+        if OPENING_BYTES not in now:
+            return False
+        from sidecar.messages.appended import is_same_appended
+
+        return is_same_appended(self.dialect, before, now)
 
     def _calibrated(self, tokens: int) -> int:
         return tokens if self.factor == 1 else self.calibration.tokens(tokens)

@@ -178,8 +178,16 @@ def _open_turn(aligned: Sequence[Aligned], prompt: str | None) -> int:
     for index in range(len(aligned) - 1, -1, -1):
         reading = aligned[index].message.reading
         if reading.opens_turn:
-            return len(aligned) if prompt and fold(reading.text) != fold(prompt) else index
+            return len(aligned) if prompt and not _says(reading.text, prompt) else index
     return len(aligned)
+
+
+def _says(text: str, prompt: str) -> bool:
+    if fold(text) == fold(prompt):
+        return True
+    from sidecar.messages.appended import says
+
+    return says(text, prompt)
 
 
 def _ends_turn(message: HostMessage | Entry) -> bool:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from os import urandom
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sidecar.engine.guard.decisions import Record
 from sidecar.server.sessions.timeline import SessionTimeline
+
+if TYPE_CHECKING:
+    from sidecar.memory.contract import InjectionPoint
+    from sidecar.memory.record import Injection
 
 KEPT = 8
 """Answers that a session remembers (spec: at least 2)."""
@@ -22,6 +26,8 @@ class Result(NamedTuple):
     turn_id: str
     record: Record
     timeline: SessionTimeline
+    injections: Sequence[tuple[InjectionPoint, Injection]]
+    """Memory that the answer holds, or that goes with it."""
 
 
 class Results:
@@ -32,11 +38,18 @@ class Results:
         self._tag = urandom(4).hex()
         self._made = 0
 
-    def add(self, messages: Sequence[bytes], turn_id: str, record: Record, timeline: SessionTimeline) -> str:
+    def add(
+        self,
+        messages: Sequence[bytes],
+        turn_id: str,
+        record: Record,
+        timeline: SessionTimeline,
+        injections: Sequence[tuple[InjectionPoint, Injection]] = (),
+    ) -> str:
         """Remember an answer; returns its new id."""
         self._made += 1
         result_id = f"{self._tag}-{self._made}"
-        self._kept[result_id] = Result(result_id, messages, turn_id, record, timeline)
+        self._kept[result_id] = Result(result_id, messages, turn_id, record, timeline, injections)
         if len(self._kept) > KEPT:
             self._kept.popitem(last=False)
         return result_id

@@ -52,6 +52,15 @@ class HostMessage:
         return stands_for(self.reading) if self.fenced else None
 
     @property
+    def has_appendix(self) -> bool:
+        """True where memory stands behind the words of the user."""
+        if not self.fenced or self.reading.role != "user" or self.reading.results:
+            return False
+        from sidecar.messages.appended import has_appendix
+
+        return has_appendix(self.reading.text)
+
+    @property
     def ours(self) -> bool:
         """True for a text that an engine or the guard made, and that is not to be taken for a message."""
         if not self.fenced:

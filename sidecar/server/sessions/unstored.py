@@ -74,8 +74,11 @@ def live_entries(
 
 
 def _keeps_stored(message: HostMessage) -> bool:
-    """True where the host's copy is not the message itself: a stub, or one with our own text in it."""
-    return message.fenced
+    """True where the host's copy is not the message itself: a stub, or one with our own text in it.
+
+    Memory that the host has put behind the user's words is a part of the message from then on.
+    """
+    return message.fenced and not message.has_appendix
 
 
 class _Naming:

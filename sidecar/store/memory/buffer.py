@@ -4,7 +4,14 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from sidecar.store.buffer import BufferPlace, ClaimEpisodes, DropEpisodes, Episode, PushEpisode
+from sidecar.store.buffer import (
+    BufferPlace,
+    ClaimEpisodes,
+    ClearInjectedIds,
+    DropEpisodes,
+    Episode,
+    PushEpisode,
+)
 from sidecar.store.contract import SessionRef
 
 
@@ -60,9 +67,12 @@ class MemoryBuffers:
         ids.add(item_id)
         return new
 
-    def clear_injected_ids(self, place: BufferPlace, session_id: str) -> None:
+    def clear_injected_ids(self, write: ClearInjectedIds) -> None:
         """See `BufferRows`."""
-        self._injected.pop((place, session_id), None)
+        if write.item_ids is None:
+            self._injected.pop((write.place, write.session_id), None)
+        else:
+            self._injected.get((write.place, write.session_id), set()).difference_update(write.item_ids)
 
     def copy_injected_ids(self, source: SessionRef, target: SessionRef) -> None:
         """See `BufferRows`."""

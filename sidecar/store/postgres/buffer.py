@@ -3,7 +3,14 @@
 Leases run by the server's clock, because those of the hosts that share a buffer may differ.
 """
 
-from sidecar.store.buffer import BufferPlace, ClaimEpisodes, DropEpisodes, Episode, PushEpisode
+from sidecar.store.buffer import (
+    BufferPlace,
+    ClaimEpisodes,
+    ClearInjectedIds,
+    DropEpisodes,
+    Episode,
+    PushEpisode,
+)
 from sidecar.store.contract import SessionRef
 from sidecar.store.postgres.connection import Value
 from sidecar.store.postgres.escaping import short
@@ -65,12 +72,15 @@ class PostgresBuffers:
         """See `BufferRows`."""
         return self._change(_ADD_ID, *map(short, (*place, session_id, item_id))) > 0
 
-    def clear_injected_ids(self, place: BufferPlace, session_id: str) -> None:
+    def clear_injected_ids(self, write: ClearInjectedIds) -> None:
         """See `BufferRows`."""
-        self._change(
-            "DELETE FROM injected_ids WHERE namespace = %s AND engine = %s AND session_id = %s",
-            *map(short, (*place, session_id)),
-        )
+        erase = "DELETE FROM injected_ids WHERE namespace = %s AND engine = %s AND session_id = %s"
+        of_session = tuple(map(short, (*write.place, write.session_id)))
+        if write.item_ids is None:
+            self._change(erase, *of_session)
+            return
+        for item_id in write.item_ids:
+            self._change(f"{erase} AND item_id = %s", *of_session, short(item_id))
 
     def copy_injected_ids(self, source: SessionRef, target: SessionRef) -> None:
         """See `BufferRows`."""

@@ -4,7 +4,14 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from sidecar.store.buffer import BufferPlace, ClaimEpisodes, DropEpisodes, Episode, PushEpisode
+from sidecar.store.buffer import (
+    BufferPlace,
+    ClaimEpisodes,
+    ClearInjectedIds,
+    DropEpisodes,
+    Episode,
+    PushEpisode,
+)
 from sidecar.store.contract import SessionRef
 from sidecar.store.sqlite.connection import Value
 from sidecar.store.sqlite.reads import SQLiteReads
@@ -74,12 +81,15 @@ class SQLiteBuffers:
         self._reads.query(_ADD_ID, (*place, session_id, item_id))
         return self._reads.connection.changes() > 0
 
-    def clear_injected_ids(self, place: BufferPlace, session_id: str) -> None:
+    def clear_injected_ids(self, write: ClearInjectedIds) -> None:
         """See `BufferRows`."""
-        self._change(
-            "DELETE FROM injected_ids WHERE namespace = ? AND engine = ? AND session_id = ?",
-            (*place, session_id),
-        )
+        erase = "DELETE FROM injected_ids WHERE namespace = ? AND engine = ? AND session_id = ?"
+        of_session = (*write.place, write.session_id)
+        if write.item_ids is None:
+            self._change(erase, of_session)
+            return
+        for item_id in write.item_ids:
+            self._change(f"{erase} AND item_id = ?", (*of_session, item_id))
 
     def copy_injected_ids(self, source: SessionRef, target: SessionRef) -> None:
         """See `BufferRows`."""

@@ -1,0 +1,135 @@
+"""Decides which fragments enter a compilation: ranked by priority, held to every budget.
+
+Rules: protocol.md, section 5, memory. Of two fragments that do not both fit, the one of lower priority is
+left out; ties go by order of registration, then by position. What does not fit is left out whole, and smaller
+ones behind it may still enter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from sidecar.engine.signature import digest
+from sidecar.memory.contract import HIGHEST, Fragment
+
+Reason = Literal["", "empty", "too large", "repeated", "over the budget", "over its source's budget"]
+
+LONGEST = 200_000
+"""Characters of a fragment beyond which it is not even counted."""
+SEPARATOR_TOKENS = 1
+"""What the blank line between two fragments takes."""
+
+
+class Candidate(NamedTuple):
+    """A fragment with its place in the order and its size."""
+
+    source: str
+    order: int
+    """Place of its source in the order of registration."""
+    position: int
+    """Place in its source's answer."""
+    fragment: Fragment
+    text: str
+    """The fragment as it would be shown: label and content."""
+    own: int
+    """Tokens of that text by our count."""
+    tokens: int
+    """Size that is reckoned with: as the source says, or by our count where that is more."""
+
+    @property
+    def key(self) -> str:
+        """By what the fragment is known again: its id, else a hash of its content."""
+        return item_key(self.source, self.fragment)
+
+    @property
+    def priority(self) -> float:
+        """The priority within its bounds."""
+        return clamped(self.fragment.priority)
+
+
+class Verdict(NamedTuple):
+    """What became of a fragment."""
+
+    candidate: Candidate
+    included: bool
+    reason: Reason = ""
+
+
+def candidates(
+    source: str, order: int, fragments: Iterable[Fragment], count: Callable[[str], int]
+) -> list[Candidate]:
+    """The fragments of one source, measured."""
+    found: list[Candidate] = []
+    for position, fragment in enumerate(fragments):
+        text = shown(fragment)
+        own = count(text) if len(text) <= LONGEST else len(text)
+        tokens = max(_said(fragment.tokens), own)
+        found.append(Candidate(source, order, position, fragment, text, own, tokens))
+    return found
+
+
+def choose(found: Iterable[Candidate], budget: int, caps: Mapping[str, int], frame: int = 0) -> list[Verdict]:
+    """A verdict for every candidate, highest rank first.
+
+    `caps` has the budgets of sources that have one of their own; `frame` is what the text around all
+    fragments takes. The budget holds twice: for the sizes that are reckoned with, and for the whole text.
+    """
+    ranked = sorted(found, key=lambda c: (-c.priority, c.order, c.position))
+    left, room = budget, budget - frame
+    shares = dict(caps)
+    taken: set[str] = set()
+    verdicts: list[Verdict] = []
+    for candidate in ranked:
+        reason = "repeated" if candidate.key in taken else _refusal(candidate, shares.get(candidate.source))
+        if not reason and (candidate.tokens > left or candidate.own > room):
+            reason = "over the budget"
+        if not reason:
+            taken.add(candidate.key)
+            left -= candidate.tokens
+            room -= candidate.own + SEPARATOR_TOKENS
+            if candidate.source in shares:
+                shares[candidate.source] -= candidate.tokens
+        verdicts.append(Verdict(candidate, not reason, reason))
+    return verdicts
+
+
+def without_last(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts with the lowest of the included fragments left out."""
+    last = max((i for i, verdict in enumerate(verdicts) if verdict.included), default=-1)
+    return [
+        Verdict(verdict.candidate, False, "over the budget") if i == last else verdict
+        for i, verdict in enumerate(verdicts)
+    ]
+
+
+def shown(fragment: Fragment) -> str:
+    """A fragment as the model sees it: its content, verbatim, below its label."""
+    label = " ".join((fragment.label or "").split())[:200]
+    return f"{label}:\n{fragment.content}" if label else fragment.content
+
+
+def item_key(source: str, fragment: Fragment) -> str:
+    """By what a fragment of a source is known again: its id, else a hash of its content."""
+    return f"{source}:{fragment.id}" if fragment.id else f"{source}#{digest(fragment.content)}"
+
+
+def clamped(priority: float) -> float:
+    """The priority, or the bound that it exceeds."""
+    return 0 if math.isnan(priority) else min(max(priority, 0), HIGHEST)
+
+
+def _refusal(candidate: Candidate, share: int | None) -> Reason:
+    if not candidate.fragment.content.strip():
+        return "empty"
+    if len(candidate.text) > LONGEST:
+        return "too large"
+    return "over its source's budget" if share is not None and candidate.tokens > share else ""
+
+
+def _said(tokens: float | None) -> int:
+    """What a source says of its fragment's size, 0 where it says nothing sensible."""
+    if tokens is None or not math.isfinite(tokens) or tokens <= 0:
+        return 0
+    return min(math.ceil(tokens), 1 << 53)

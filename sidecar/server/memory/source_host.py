@@ -1,0 +1,61 @@
+"""What a memory source may use of the sidecar."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from sidecar.memory.contract import SourceUnavailable
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from sidecar.server.sidecar import Sidecar
+    from sidecar.store.search import SearchableStore
+
+P = ParamSpec("P")
+T = TypeVar("T")
+M = TypeVar("M", bound="BaseModel")
+
+
+class ServerSourceHost:
+    """See `sidecar.memory.contract.SourceHost`."""
+
+    def __init__(self, sidecar: Sidecar, source_id: str, config: Mapping[str, Any]) -> None:
+        self._sidecar = sidecar
+        self._source_id = source_id
+        self._config = config
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the host's sessions."""
+        return self._sidecar.profile.namespace
+
+    @property
+    def store(self) -> SearchableStore:
+        """The stored sessions."""
+        return cast("SearchableStore", self._sidecar.store)
+
+    def settings(self, model: type[M]) -> M:
+        """The source's settings as its own model.
+
+        Raises:
+            SourceUnavailable: they do not fit.
+        """
+        from pydantic import ValidationError
+
+        try:
+            return model.model_validate(self._config)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            where = ".".join(map(str, ("plugins.entries", self._source_id, "config", *first["loc"])))
+            raise SourceUnavailable(f"{where}: {first['msg']}") from None
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return self._sidecar.counter.count(text)
+
+    async def run_blocking(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of blocking work, done in a worker thread."""
+        return await asyncio.to_thread(work, *args, **kwargs)
