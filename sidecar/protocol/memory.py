@@ -70,7 +70,7 @@ class MemoryFragment(Wire, frozen=True, kw_only=True):
     """The text."""
     tokens: int | float | None = None
     """Size in tokens; where it is missing or not positive the server estimates."""
-    priority: int | float
+    priority: int | float = 50
     """0 to 100; the lowest is cut first."""
     label: str | None = None
     """Heading for people."""

@@ -1313,8 +1313,8 @@ export interface MemoryFragment {
   content: string;
   /** Size in tokens; where it is missing or not positive the server estimates. */
   tokens?: number | null | undefined;
-  /** 0 to 100; the lowest is cut first. */
-  priority: number;
+  /** 0 to 100; the lowest is cut first. Absent means `50`. */
+  priority?: number | null | undefined;
   /** Heading for people. */
   label?: string | null | undefined;
   /** False keeps the text verbatim and away from any model; absent means true. */
