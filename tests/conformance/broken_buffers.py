@@ -6,6 +6,7 @@ from typing import Any
 from pytest import MonkeyPatch
 
 from sidecar.store import buffering
+from sidecar.store.buffer import ClearInjectedIds
 from sidecar.store.memory.buffer import MemoryBuffers
 
 
@@ -113,7 +114,14 @@ def keeps_one_set_of_ids_for_all(patch: MonkeyPatch) -> None:
 
 
 def clears_the_ids_of_every_session(patch: MonkeyPatch) -> None:
-    patch.setattr(MemoryBuffers, "clear_injected_ids", lambda rows, *_: rows._injected.clear())
+    patch.setattr(MemoryBuffers, "clear_injected_ids", lambda rows, _: rows._injected.clear())
+
+
+def clears_all_ids_of_a_session_at_once(patch: MonkeyPatch) -> None:
+    def clear(rows: MemoryBuffers, write: ClearInjectedIds) -> None:
+        rows._injected.pop((write.place, write.session_id), None)
+
+    patch.setattr(MemoryBuffers, "clear_injected_ids", clear)
 
 
 def normalizes_ids(patch: MonkeyPatch) -> None:

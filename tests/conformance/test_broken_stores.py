@@ -233,6 +233,7 @@ CAUGHT = {
     "injected/an_id_is_new_once": "takes_every_id_for_new",
     "injected/ids_belong_to_a_session_an_engine_and_a_namespace": "keeps_one_set_of_ids_for_all",
     "injected/clearing_forgets_the_ids_of_one_session": "clears_the_ids_of_every_session",
+    "injected/single_ids_can_be_forgotten": "clears_all_ids_of_a_session_at_once",
     "injected/any_text_can_be_an_id": "normalizes_ids",
     "injected/a_fork_knows_what_was_injected_before_it": "forks_know_nothing_of_what_was_injected",
     "injected/deleting_a_session_forgets_its_ids": "leaves_the_belongings_of_no_session",
