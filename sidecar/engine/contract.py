@@ -317,6 +317,9 @@ class ContextEngine:
     """The pydantic model of `plugins.entries.<id>.config`, or `module:Class` to import it when needed."""
     tools: ClassVar[Mapping[str, str]] = {}
     """Tools for the model, by name, each as `module:Class` of an `AgentTool`."""
+    buffers_episodes: ClassVar[bool] = False
+    """True where what was said in a turn is buffered for a back end, if the operator has configured one; it
+    is delivered behind the turns, at the latest on compact and dispose."""
 
     def __init__(self, host: EngineHost) -> None:
         self.host = host

@@ -40,6 +40,8 @@ S = TypeVar("S", bound=Standing)
 class WindowedEngine(StoringEngine, Generic[S]):
     """Compacts by moving the cut; what is in front of it stays stored."""
 
+    buffers_episodes = True
+
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
         """Moves the window to the target, and lets `advance` say what stands in front of it."""
         standing = await self.standing(session)

@@ -196,6 +196,8 @@ def _extract(message_format: str, body: bytes) -> Searchable:
 def _sweep(sidecar: Sidecar) -> None:
     if not sidecar.closed:
         sidecar.spawns.begin(0.0)
+        if sidecar.episodes is not None:
+            sidecar.episodes.courier.start()
 
 
 def _fault(call: Call, error: Exception) -> RpcError | None:

@@ -59,6 +59,8 @@ class Seat(Struct, kw_only=True):
     """True for built-in engines, which get our own objects and are called without a task of their own."""
     isolated: bool = False
     """True where the engine runs in a process of its own."""
+    buffers_episodes: bool = False
+    """True where its turns are buffered for a back end."""
     health: EngineHealth = field(default_factory=EngineHealth)
     config: bytes = b""
     """What was configured above the general settings, as a JSON object."""
@@ -234,6 +236,7 @@ class EngineSlot:
             engine=engine,
             own=optional_members(kind),
             stores=stores_plainly(kind),
+            buffers_episodes=kind.buffers_episodes,
             trusted=found.is_built_in,
             config=config or b"",
             fallback_for=fallback_for,
@@ -258,6 +261,7 @@ class EngineSlot:
             engine=engine,
             own=engine.own_members,
             stores=engine.stores_plainly,
+            buffers_episodes=engine.buffers,
             trusted=False,
             isolated=True,
             config=config or b"",

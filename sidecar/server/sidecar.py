@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect
     from sidecar.protocol.base import MessageFormat
     from sidecar.rpc.peer import Peer
+    from sidecar.server.episodes.desk import EpisodeDesk
     from sidecar.server.host_services import HostServices
     from sidecar.server.intake import Intake
     from sidecar.server.memory.session_memory import SessionMemory
     from sidecar.server.running import EngineRunner
+    from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sessions.reconcile import Reconciler
     from sidecar.server.sessions.registry import SessionRegistry
     from sidecar.server.sessions.spawns import Spawns
@@ -201,6 +203,33 @@ class Sidecar:
             timeout_seconds=model.settings.timeout_seconds + 1 if model else SECONDS_FOR_A_CALL,
         )
 
+    # Episodes
+
+    @cached_property
+    def episodes(self) -> EpisodeDesk | None:
+        """Takes turns in for delivery, `None` where that is not asked for."""
+        if self.settings.episodes is None:
+            return None
+        from sidecar.server.episodes.opening import open_desk
+
+        return open_desk(self.settings.episodes, self.store, self.profile.namespace)
+
+    async def turn_ended(self, seat: Seat, live: LiveSession, *, newest: bool = True) -> None:
+        """Buffer what was said in turns that have ended, the newest one included or not."""
+        if seat.buffers_episodes and self.episodes is not None:
+            await self.episodes.take(live, ended=newest)
+
+    async def flush_episodes(self, seat: Seat, live: LiveSession) -> None:
+        """Let everything that is buffered be delivered, without waiting for it."""
+        if seat.buffers_episodes and self.episodes is not None:
+            await self.episodes.take(live, ended=False)
+            self.episodes.courier.start()
+
+    async def forget_episodes(self, session_id: str) -> None:
+        """Erase what was kept of a session that is deleted."""
+        if self.episodes is not None:
+            await self.episodes.forget(self.profile.namespace, (session_id,))
+
     # Engines
 
     def known_seat(self, session_id: str, agent_id: str | None) -> Seat | None:
@@ -274,9 +303,12 @@ class Sidecar:
     async def dispose_engines(self) -> None:
         """Flush and release every engine; the next call makes a fresh instance."""
         self.forget_choices()
-        idle = [seat for seat in self.slot.retire() if not seat.calls]
+        retired = self.slot.retire()
+        idle = [seat for seat in retired if not seat.calls]
         if idle:
             await asyncio.gather(*(self._runner.release(seat) for seat in idle))
+        if self.episodes is not None and any(seat.buffers_episodes for seat in retired):
+            await self.episodes.flush()
 
     async def ask_host(self, method: str, params: object, result_type: type[T]) -> T:
         """The host's answer to a request."""
@@ -290,6 +322,8 @@ class Sidecar:
         if "spawns" in vars(self):
             self.spawns.close()
         await self.dispose_engines()
+        if self.episodes is not None:
+            await self.episodes.close()
         if (model := self.__dict__.get("endpoint")) is not None:
             await model.close()
         await self.store.close()

@@ -1,4 +1,4 @@
-"""Takes out of the host's overrides what only the operator may decide: which code runs, and where."""
+"""Takes out of the host's overrides what only the operator may decide: code to run, files to write."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ FILE_ONLY = ("load",)
 FILE_ONLY_OF_ENTRY = ("isolation", "memoryLimitMb")
 """Members of an entry that decide where its code runs."""
 
+FILE_ONLY_OF_EPISODES = ("path",)
+"""Members of `episodes` that name a file."""
+
 
 def from_the_wire(overrides: dict[str, Any], warnings: list[str]) -> dict[str, Any]:
     """The overrides without such members; `warnings` gets a line for each of them."""
+    episodes: Any = overrides.get("episodes")
+    if isinstance(episodes, dict):
+        kept_episodes = _without(
+            "episodes", cast("dict[str, Any]", episodes), FILE_ONLY_OF_EPISODES, warnings
+        )
+        overrides = {**overrides, "episodes": kept_episodes}
     plugins: Any = overrides.get("plugins")
     if not isinstance(plugins, dict):
         return overrides

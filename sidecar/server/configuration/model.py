@@ -158,6 +158,27 @@ class Model(Part):
     """How long a model is left alone after three failures in a row, in milliseconds."""
 
 
+class Episodes(Part):
+    """`[episodes]`: turns that are handed over to somebody outside of the store."""
+
+    enabled: bool = False
+    """Buffer what is said in turns, for engines that take part, and deliver it."""
+    backend: Literal["file", "webhook"] = "file"
+    """Where to: a file of JSON lines, or an HTTP endpoint (extra `http`)."""
+    path: str | None = None
+    """The file, by default `episodes.jsonl` in the state directory; heeded in the file only."""
+    url: str | None = Field(default=None, pattern="^https?://[^@]+$")
+    """Where the webhook is."""
+    searchUrl: str | None = Field(default=None, pattern="^https?://[^@]+$")
+    """Where what was delivered can be searched; for the memory source `episodes`."""
+    secret: str | None = Field(default=None, repr=False)
+    """Key of the signature."""
+    timeoutMs: int = Field(default=30_000, ge=100, le=600_000)
+    """How long the delivery of one episode may take, retries included, in milliseconds."""
+    retries: int = Field(default=4, ge=0, le=20)
+    """Further tries within that time."""
+
+
 class Configuration(Part):
     """The whole file."""
 
@@ -170,6 +191,7 @@ class Configuration(Part):
     pruning: Pruning = Pruning()
     tokens: Tokens = Tokens()
     model: Model = Model()
+    episodes: Episodes = Episodes()
 
     def unknown_keys(self) -> Iterator[str]:
         """Dotted names of keys that mean nothing here."""

@@ -17,6 +17,7 @@ from sidecar.engine.links import LINKS_FILE
 from sidecar.server.configuration.from_wire import from_the_wire
 from sidecar.server.configuration.settings import (
     EngineEntry,
+    EpisodeSettings,
     Limits,
     MemorySettings,
     ModelSettings,
@@ -157,8 +158,25 @@ def _merged(
         pruning=_pruning(merged.pruning),
         token_counter=merged.tokens.counter,
         model=_model(merged, overrides, environ),
+        episodes=_episodes(merged, from_file, overrides, environ, state_dir),
         warnings=tuple(warnings),
     )
+
+
+def _episodes(
+    merged: Configuration,
+    from_file: Mapping[str, Any],
+    overrides: Mapping[str, Any],
+    environ: Mapping[str, str],
+    state_dir: Path,
+) -> EpisodeSettings | None:
+    from sidecar.server.configuration.episodes import EpisodesWithoutUrl, episode_settings
+
+    try:
+        return episode_settings(merged, from_file, overrides, environ, state_dir)
+    except EpisodesWithoutUrl:
+        source = "config" if overrides.get("episodes") else "configuration file"
+        raise ConfigurationError(source, ("episodes", "url"), "the webhook needs it") from None
 
 
 def _model(

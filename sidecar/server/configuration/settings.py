@@ -73,6 +73,20 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
         return f"ModelSettings({self.base_url!r}, {self.name!r})"
 
 
+class EpisodeSettings(Struct, frozen=True, kw_only=True):
+    """Where episodes go: to a webhook where there is an address, else into a file."""
+
+    path: Path
+    url: str | None = None
+    search_url: str | None = None
+    secret: str = ""
+    timeout_ms: int = 30_000
+    retries: int = 4
+
+    def __repr__(self) -> str:
+        return f"EpisodeSettings({self.url or 'file'!r})"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured, resolved."""
 
@@ -91,6 +105,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     token_counter: Literal["auto", "o200k", "cl100k", "estimate"] = "auto"
     model: ModelSettings | None = None
     """The model that summaries are asked of; `None` leaves the host's, where it has one."""
+    episodes: EpisodeSettings | None = None
+    """Where what was said in turns is handed over; `None` keeps it in the store alone."""
     warnings: tuple[str, ...] = ()
     """Unknown keys and the like, for the log."""
 

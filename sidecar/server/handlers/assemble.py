@@ -75,6 +75,7 @@ class AssembleHandlers:
         else:
             timeline = await sidecar.reconciler.timeline(live, params.messages, params.prompt)
             await self._learn(live, timeline)
+        await sidecar.turn_ended(seat, live, newest=False)
         answer, given = await self._answer(seat, live, timeline, params)
         return await self._result(seat, live, timeline, params, answer, given)
 

@@ -93,6 +93,7 @@ class CompactHandlers:
             )
         if outcome.compacted:
             await self._forget_injections(session)
+        await sidecar.flush_episodes(seat, session.live)
         if outcome.compacted and seat.id != LEGACY:
             await _check_pins(session, request.budget)
             sidecar.peer.notify(

@@ -122,6 +122,7 @@ class SessionChangeHandlers:
         sidecar.sessions.forget(params.session_id)
         sidecar.forget_choices()
         if deleted:
+            await sidecar.forget_episodes(params.session_id)
             self._changed(params.session_id, "deleted")
         return DeleteSessionResult(deleted=deleted)
 

@@ -118,6 +118,7 @@ class SubagentHandlers:
         for session_id in end.erased:
             sidecar.sessions.forget(session_id)
             sidecar.forget_choices()
+            await sidecar.forget_episodes(session_id)
             sidecar.peer.notify(
                 "session/changed", ChangedSessionParams(session_id=session_id, reason="deleted")
             )

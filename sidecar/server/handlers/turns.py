@@ -109,6 +109,7 @@ class TurnHandlers:
         if new or live.head is None:
             await self._keep(seat, live, params, call, new)
         call.on_cancel = _too_late
+        await self._sidecar.turn_ended(seat, live)
         reported = _input_tokens(bytes(params.usage))
         if reported:
             await live.learn("", reported)
@@ -148,6 +149,7 @@ class TurnHandlers:
         if not duplicate:
             await claim(live)
             await self._end_turn(live, params)
+            await sidecar.turn_ended(seat, live)
         return CommitTurnContextResult(status="duplicate" if duplicate else "committed")
 
     async def _end_turn(

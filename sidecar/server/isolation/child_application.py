@@ -165,6 +165,7 @@ class EngineMembers:
             own=list(optional_members(kind)),
             stores=stores_plainly(kind) and kind.display is ContextEngine.display,
             tools=dict(kind.tools),
+            buffers=kind.buffers_episodes,
         )
 
     async def _assemble(self, session: Session, request: bytes) -> AssemblyAnswer:

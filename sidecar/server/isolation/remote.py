@@ -94,6 +94,11 @@ class RemoteEngine(ContextEngine):
         return self._process.description.stores
 
     @property
+    def buffers(self) -> bool:
+        """True where the engine's turns are buffered for a back end."""
+        return self._process.description.buffers
+
+    @property
     def ends(self) -> int:
         """How often the process has ended unasked within the last minute."""
         now = time.monotonic()

@@ -106,6 +106,8 @@ class Description(Wire):
     stores: bool
     """True where messages need not be shown to it when they come in."""
     tools: dict[str, str]
+    buffers: bool = False
+    """True where its turns are buffered for a back end."""
 
 
 class Ask(Wire):

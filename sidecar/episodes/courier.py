@@ -1,0 +1,118 @@
+"""Hands buffered episodes to a back end, behind the turns, until it has them all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from random import random
+
+from sidecar.episodes.contract import EpisodeBackend
+from sidecar.store.buffer import BufferStore, Episode
+from sidecar.store.contract import StoreError
+
+SHORTEST_PAUSE_S = 2.0
+LONGEST_PAUSE_S = 300.0
+LEASE_MARGIN_S = 2.0
+"""How much longer than a delivery its lease lasts, so that nobody else has the episodes meanwhile."""
+
+_log = logging.getLogger(__name__)
+
+
+class Courier:
+    """One delivery at a time: claim, hand over, delete what was taken.
+
+    A process that is killed in between leaves a lease, after which the same episodes, with the same keys,
+    are delivered by whoever comes first.
+    """
+
+    def __init__(self, buffer: BufferStore, backend: EpisodeBackend) -> None:
+        self.backend = backend
+        self._buffer = buffer
+        self._task: asyncio.Task[None] | None = None
+        self._refused: set[int] = set()
+        """What the back end would not take; not offered again by this process."""
+        self._failures = 0
+        self.problem = ""
+        """Why the newest delivery failed; empty where it did not."""
+
+    @property
+    def lease_ms(self) -> int:
+        """How long episodes are claimed for, in milliseconds."""
+        return int((self.backend.limit_s + LEASE_MARGIN_S) * 1000)
+
+    def start(self) -> None:
+        """Deliver what is buffered; returns at once."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._run())
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until nothing more can be delivered at present, but not longer than so many seconds."""
+        if self._task is not None:
+            await asyncio.wait((self._task,), timeout=seconds)
+
+    async def close(self) -> None:
+        """Deliver no more; what is left stays buffered."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+        await self.backend.close()
+        await self._buffer.close()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                pause = await self._round()
+            except StoreError as error:
+                self._failed(f"the buffer cannot be read: {error}")
+                pause = self._back_off(0.0)
+            except Exception as error:
+                _log.exception("episodes could not be delivered")
+                self._failed(type(error).__name__)
+                pause = self._back_off(0.0)
+            if pause is None:
+                return
+            await asyncio.sleep(pause)
+
+    async def _round(self) -> float | None:
+        """Deliver one batch; how long to wait before the next, `None` where nothing is left to do."""
+        claimed = await self._buffer.claim(self.backend.batch, self.lease_ms)
+        offered = [episode for episode in claimed if episode.rowid not in self._refused]
+        if not claimed:
+            return self.lease_ms / 1000 if await self._waiting() else None
+        if not offered:
+            return 0.0
+        delivered = await self.backend.deliver(offered)
+        if delivered.taken:
+            await self._drop(offered, delivered.taken)
+        if delivered.refused:
+            self._refused.update(delivered.refused)
+            _log.warning("%s refuses %d episodes, which are kept", self.backend.name, len(delivered.refused))
+        if not delivered.problem:
+            self._failures, self.problem = 0, ""
+            return 0.0
+        self._failed(delivered.problem)
+        # What was claimed is free again after its lease and no earlier.
+        return max(self._back_off(delivered.pause_s), self.lease_ms / 1000)
+
+    async def _drop(self, offered: list[Episode], taken: object) -> None:
+        rowids = [episode.rowid for episode in offered if episode.rowid in set(taken)]  # pyright: ignore
+        gone = await self._buffer.delete_by_rowids(rowids)
+        if gone < len(rowids):
+            _log.info("%d episodes were delivered by another process as well", len(rowids) - gone)
+
+    async def _waiting(self) -> bool:
+        """Whether others hold episodes that may come back."""
+        if len(self._refused) == 0:
+            return await self._buffer.count() > 0
+        return any(episode.rowid not in self._refused for episode in await self._buffer.get_all())
+
+    def _failed(self, problem: str) -> None:
+        self._failures += 1
+        self.problem = problem
+        if self._failures == 1 or self._failures % 10 == 0:
+            _log.warning("episodes are kept, %s did not take them: %s", self.backend.name, problem)
+
+    def _back_off(self, asked_for: float) -> float:
+        pause = min(SHORTEST_PAUSE_S * 2 ** min(self._failures - 1, 16), LONGEST_PAUSE_S)
+        return max(asked_for, pause * (0.75 + random() / 2))

@@ -1,0 +1,133 @@
+"""Takes in the finished turns of sessions, durably, for a courier to deliver."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from msgspec import MsgspecError, Struct, json
+
+from sidecar.episodes.composing import compose
+from sidecar.episodes.courier import Courier
+from sidecar.server.sessions.live import LiveSession
+from sidecar.store.buffer import BufferStore
+from sidecar.store.contract import SessionHead, SessionStore, StoredMessage
+
+_log = logging.getLogger(__name__)
+
+STATE = "episodes"
+PLACE = "episodes"
+"""The buffer's place, the same for every engine: who switches engines leaves nothing behind."""
+REMEMBERED = 32
+"""Ends of episodes by which is told how far a session was buffered, should it be rewound."""
+READ_AT_ONCE = 400
+"""Messages of one episode at most."""
+MOST_AT_ONCE = 4_000
+"""Messages that one turn buffers at most; the next one goes on."""
+WAIT_S = 1.0
+"""How long an engine that is disposed of waits for its last episodes to be delivered."""
+
+
+class _Mark(Struct, frozen=True):
+    """How far a session was buffered."""
+
+    ends: list[tuple[int, str]]
+    """Position and id of the newest message of the newest episodes, in order."""
+    whole: bool
+    """True where `ends` reaches back to the first one."""
+    since: int
+    """Position behind which buffering began."""
+
+    @property
+    def position(self) -> int:
+        """The newest message that was buffered or passed over."""
+        return self.ends[-1][0] if self.ends else self.since
+
+    def moved(self, message: StoredMessage) -> _Mark:
+        """The same with one more end."""
+        ends = [*self.ends, (message.position, message.message_id)]
+        return _Mark(ends[-REMEMBERED:], self.whole and len(ends) <= REMEMBERED, self.since)
+
+
+class EpisodeDesk:
+    """What the server does for engines that buffer episodes."""
+
+    def __init__(self, store: SessionStore, buffer: BufferStore, courier: Courier) -> None:
+        self.courier = courier
+        self._store = store
+        self._buffer = buffer
+
+    async def take(self, live: LiveSession, *, ended: bool) -> None:
+        """Buffer the turns that have ended since the last call; with `ended`, the newest one too.
+
+        Of a session that is seen for the first time, what was said before the newest turn is passed over: it
+        was said before anybody asked for episodes.
+        """
+        head = live.head
+        if head is None or not head.message_count or live.gone:
+            return
+        kept = await live.state(STATE)
+        newest = (await self._store.turn_start(live.ref, head.turn_count) or 1) - 1
+        mark = await self._mark(live, head, kept, newest)
+        last = min(head.message_count if ended else newest, mark.position + MOST_AT_ONCE)
+        while mark.position < last:
+            messages = await self._store.messages(
+                live.ref, mark.position + 1, min(mark.position + READ_AT_ONCE, last)
+            )
+            if not messages:
+                break
+            for turn in _turns(messages):
+                payload = compose(head, turn, live.dialect)
+                if payload is not None:
+                    await self._buffer.push(payload, live.ref.session_id, head.session_key)
+                mark = mark.moved(turn[-1])
+        value = json.encode(mark)
+        if value != kept:
+            await live.save_state(STATE, value)
+
+    async def forget(self, namespace: str, session_ids: Iterable[str]) -> None:
+        """Erase what a back end of ours has of sessions that are deleted."""
+        for session_id in session_ids:
+            try:
+                await self.courier.backend.forget(namespace, session_id)
+            except OSError as error:
+                _log.error("%s still has a deleted session: %s", self.courier.backend.name, error.strerror)
+
+    async def flush(self, seconds: float = WAIT_S) -> None:
+        """Deliver what is buffered, waiting no longer than so many seconds for it."""
+        self.courier.start()
+        await self.courier.wait(seconds)
+
+    async def waiting(self) -> int:
+        """How many episodes are buffered."""
+        return await self._buffer.count()
+
+    async def close(self) -> None:
+        """Let go of the back end; what was not delivered stays buffered."""
+        await self.courier.close()
+
+    async def _mark(self, live: LiveSession, head: SessionHead, kept: bytes | None, newest: int) -> _Mark:
+        try:
+            mark = json.decode(kept, type=_Mark) if kept else None
+        except MsgspecError:
+            mark = None
+        if mark is None:
+            return _Mark([], True, newest)
+        ends = list(mark.ends)
+        while ends:
+            position, message_id = ends[-1]
+            found = await self._store.messages(live.ref, position, position)
+            if found and found[0].message_id == message_id:
+                break
+            ends.pop()
+        if len(ends) == len(mark.ends):
+            return mark
+        if ends or mark.whole:
+            return _Mark(ends, mark.whole, min(mark.since, head.message_count))
+        return _Mark([], True, newest)
+
+
+def _turns(messages: Sequence[StoredMessage]) -> Iterator[list[StoredMessage]]:
+    for _, group in groupby(messages, key=lambda message: message.turn):
+        yield list(group)
