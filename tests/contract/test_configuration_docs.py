@@ -15,6 +15,7 @@ from sidecar.engines.lossless.settings import LosslessSettings
 from sidecar.engines.recall.settings import RecallSettings
 from sidecar.engines.sliding_window.settings import SlidingWindowSettings
 from sidecar.engines.terse.settings import TerseSettings
+from sidecar.server.configuration import episodes
 from sidecar.server.configuration import resolve as configuration
 from sidecar.server.configuration.model import Configuration, Entry
 
@@ -56,6 +57,7 @@ def test_the_table_names_no_setting_that_there_is_not() -> None:
         configuration.ENV_CONFIG,
         configuration.ENV_ENGINE,
         configuration.ENV_MODEL_KEY,
+        episodes.ENV_SECRET,
     ],
 )
 def test_an_environment_variable_is_documented(variable: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sidecar.protocol.engine import (
     DoctorCheck,
     DoctorEngineParams,
@@ -13,6 +15,9 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.router import Router
 from sidecar.server.engines import FALLBACK_ENGINE, LEGACY
 from sidecar.server.sidecar import Sidecar
+
+if TYPE_CHECKING:
+    from sidecar.server.episodes.desk import EpisodeDesk
 
 
 def register(router: Router, sidecar: Sidecar) -> None:
@@ -38,6 +43,8 @@ class EngineHandlers:
         """What was looked at, in a stable order."""
         del params, call
         checks = [await self._engine(), self._settings(), await self._store(), self._tokens(), self._host()]
+        if self._sidecar.episodes is not None:
+            checks.append(await self._episodes(self._sidecar.episodes))
         return DoctorEngineResult(ok=all(check.ok for check in checks), checks=checks)
 
     async def _engine(self) -> DoctorCheck:
@@ -89,6 +96,17 @@ class EngineHandlers:
             message="estimated; budgets are kept with some reserve",
             fix="install the extra `tokens` to count exactly",
         )
+
+    async def _episodes(self, desk: EpisodeDesk) -> DoctorCheck:
+        courier, waiting = desk.courier, await desk.waiting()
+        if courier.problem:
+            return DoctorCheck(
+                name="episodes",
+                ok=False,
+                message=f"{waiting} wait, {courier.backend.name} did not take them: {courier.problem}",
+                fix="see that the back end of `episodes` can be reached; nothing is lost meanwhile",
+            )
+        return DoctorCheck(name="episodes", ok=True, message=f"{waiting} wait for {courier.backend.name}")
 
     def _host(self) -> DoctorCheck:
         capabilities = sorted(self._sidecar.host_capabilities)
