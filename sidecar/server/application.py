@@ -88,6 +88,11 @@ class SidecarApplication:
         register_areas(self._router, sidecar)
         self._apply_limits(settings)
         asyncio.get_running_loop().call_later(SWEEP_AFTER_S, _sweep, sidecar)
+        if settings.retention.is_set:
+            from sidecar.server.retention.keeping import Retention
+
+            sidecar.retention = Retention(sidecar)
+            sidecar.retention.begin()
         answer = _answer(version, sidecar, seat, self._router.methods)
         if _object(params.capabilities).get("textDocument") is None:
             return answer

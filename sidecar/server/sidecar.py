@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sidecar.server.host_services import HostServices
     from sidecar.server.intake import Intake
     from sidecar.server.memory.session_memory import SessionMemory
+    from sidecar.server.retention.keeping import Retention
     from sidecar.server.running import EngineRunner
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sessions.reconcile import Reconciler
@@ -60,6 +61,8 @@ class Sidecar:
         self.peer = peer
         self.slot = EngineSlot(settings, profile.capabilities, self._services, profile.message_format)
         self.closed = False
+        self.retention: Retention | None = None
+        """Erases sessions that nobody uses any more, where that is configured."""
         self.lanes = SessionLanes(peer.lane_in_use)
         self._warm = False
         self._memory: SessionMemory | None = None
@@ -321,6 +324,8 @@ class Sidecar:
         self.closed = True
         if "spawns" in vars(self):
             self.spawns.close()
+        if self.retention is not None:
+            await self.retention.close()
         await self.dispose_engines()
         if self.episodes is not None:
             await self.episodes.close()

@@ -6,6 +6,7 @@ from typing import Any
 from sidecar.store.appending import append
 from sidecar.store.branching import fork, truncate
 from sidecar.store.contract import StoreError, Write
+from sidecar.store.expiring import expire
 from sidecar.store.keeping import (
     add_summary,
     configure,
@@ -22,6 +23,7 @@ _RULES: dict[str, Callable[[Tables, Any], Any]] = {
     "truncate": truncate,
     "fork": fork,
     "delete": delete,
+    "expire": expire,
     "configure": configure,
     "save_state": save_state,
     "save_facts": save_facts,

@@ -457,6 +457,18 @@ class SessionStore(Protocol):
         """
         ...
 
+    async def idle_sessions(self, before_ms: int, limit: int) -> list[SessionHead]:
+        """Sessions of all namespaces that were changed before that time, in milliseconds since 1970.
+
+        Those that are being erased come first, then what has waited longest. Snapshots of spawns are left
+        out.
+        """
+        ...
+
+    async def used_bytes(self) -> int:
+        """Bytes that everything kept takes, about; room that erased messages have left does not count."""
+        ...
+
     async def messages(self, ref: SessionRef, first: int, last: int) -> list[StoredMessage]:
         """The messages at positions `first` to `last`, both included; what is not there is left out."""
         ...

@@ -77,6 +77,10 @@ class Tables(RowReads, Protocol):
         """Keep what was changed in the record; may wait until the step is completed."""
         ...
 
+    def rename_session(self, record: SessionRecord, ref: SessionRef) -> None:
+        """Give a session a name that none has, and let no key lead to it any more."""
+        ...
+
     def drop_session(self, record: SessionRecord) -> None:
         """Erase the session with its rows, facts, summaries and bound keys."""
         ...

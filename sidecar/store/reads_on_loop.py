@@ -42,6 +42,8 @@ class Lookups(RowReads, Protocol):
     def sessions(
         self, namespace: str | None, limit: int, cursor: str | None
     ) -> tuple[list[SessionHead], str | None]: ...
+    def idle_sessions(self, before_ms: int, limit: int) -> list[SessionHead]: ...
+    def used_bytes(self) -> int: ...
     def summaries(self, ref: SessionRef) -> list[SummaryNode]: ...
     def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]: ...
     def settings_of(self, namespace: str, scope: str, scope_id: str) -> SessionSettings: ...
@@ -81,6 +83,14 @@ class SessionReads:
     ) -> tuple[list[SessionHead], str | None]:
         """See `SessionStore`."""
         return await self.read(lambda reads: reads.sessions(namespace, limit, cursor))
+
+    async def idle_sessions(self, before_ms: int, limit: int) -> list[SessionHead]:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.idle_sessions(before_ms, limit))
+
+    async def used_bytes(self) -> int:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.used_bytes())
 
     async def messages(self, ref: SessionRef, first: int, last: int) -> list[StoredMessage]:
         """See `SessionStore`."""

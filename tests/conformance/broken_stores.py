@@ -5,7 +5,7 @@ from types import FunctionType
 
 from tests.conformance.kept_store import Breaks
 
-_PARTS = ("appends", "places", "erasure", "forks", "keeping", "reads", "searches", "buffers")
+_PARTS = ("appends", "places", "erasure", "expiry", "forks", "keeping", "reads", "searches", "buffers")
 
 
 def _broken_in(part: str) -> dict[str, Breaks]:

@@ -93,6 +93,12 @@ CAUGHT = {
         "deletes_the_settings_of_an_agent_of_the_same_name"
     ),
     "erase/a_session_made_anew_is_another": "deletes_nothing",
+    "expire/a_long_session_is_gone_after_the_first_step_and_erased_in_several": "expires_in_sight_of_all",
+    "expire/what_is_being_erased_comes_first_and_can_be_gone_on_with": "forgets_what_is_being_erased",
+    "expire/a_session_that_has_changed_stays": "expires_what_has_changed",
+    "expire/forks_keep_what_they_share_with_an_erased_session": "expires_what_forks_share",
+    "expire/idle_sessions_are_told_longest_idle_first": "tells_the_newest_idle_session_first",
+    "expire/the_used_bytes_follow_what_is_kept": "counts_erased_bytes_as_used",
     "fork/a_fork_starts_with_the_messages_of_its_parent": "forks_start_empty",
     "fork/a_fork_may_end_at_a_message_in_the_middle": "forks_take_the_whole_parent",
     "fork/parent_and_fork_go_their_own_ways": "forks_are_the_parent_itself",

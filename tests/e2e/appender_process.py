@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 
 from sidecar.store.contract import SessionRef
 from tests.store_kit import Driver
@@ -17,12 +18,23 @@ LIMIT_S = 30.0
 
 
 class Appender:
-    """A process that appends, with every line it has printed."""
+    """A process that appends, with every line it has printed; ended for good when its block is left."""
 
     def __init__(self, target: Path | str, prefix: str, *limits: int) -> None:
         arguments = [sys.executable, str(APPENDER), str(target), prefix, *map(str, limits)]
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE)
         self.output = b""
+
+    def __enter__(self) -> "Appender":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.wait(LIMIT_S)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
     def read_until(self, lines: int) -> None:
         """Read until so many lines were printed, or the process has ended."""
@@ -31,9 +43,7 @@ class Appender:
         deadline = time.monotonic() + LIMIT_S
         while self.output.count(b"\n") < lines:
             ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                self.process.kill()
-                raise AssertionError("the appender has stalled")
+            assert ready, "the appender has stalled"
             chunk = os.read(descriptor, 65536)
             if not chunk:
                 break
@@ -43,9 +53,6 @@ class Appender:
         """Kill it; the acknowledged messages as session, id, body."""
         self.process.kill()
         self.read_until(1 << 60)
-        self.process.wait(LIMIT_S)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
         return [line.decode().split(" ") for line in self.output.split(b"\n")[:-1]]
 
 

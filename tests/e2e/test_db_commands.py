@@ -16,6 +16,7 @@ from tests.e2e.talk import Talk
 TALK = Talk("openai")
 COMMANDS = (
     ("check",), ("stats",), ("backup", "copy.db"), ("vacuum",), ("migrate",), ("recover",),
+    ("prune", "--older-than", "30"),
 )  # fmt: skip
 
 

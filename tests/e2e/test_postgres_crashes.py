@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -29,9 +30,9 @@ def kill_processes(server: PostgresServer, kills: int) -> None:
     chance = random.Random(kills)
     acknowledged: list[list[str]] = []
     for number in range(kills):
-        appender = Appender(server.url, f"run{number}")
-        appender.read_until(chance.randrange(1, 300))
-        acknowledged += appender.kill()
+        with Appender(server.url, f"run{number}") as appender:
+            appender.read_until(chance.randrange(1, 300))
+            acknowledged += appender.kill()
         check(server, acknowledged)
     assert len(acknowledged) > kills
 
@@ -39,13 +40,13 @@ def kill_processes(server: PostgresServer, kills: int) -> None:
 def kill_server(server: PostgresServer, kills: int) -> None:
     """One process goes on appending over all restarts of the server."""
     chance = random.Random(kills)
-    appender = Appender(server.url, "steady")
-    for _ in range(kills):
-        appender.read_until(appender.output.count(b"\n") + chance.randrange(50, 300))
-        server.kill()
-        server.start()
-    appender.read_until(appender.output.count(b"\n") + 200)
-    acknowledged = appender.kill()
+    with Appender(server.url, "steady") as appender:
+        for _ in range(kills):
+            appender.read_until(appender.output.count(b"\n") + chance.randrange(50, 300))
+            server.kill()
+            server.start()
+        appender.read_until(appender.output.count(b"\n") + 200)
+        acknowledged = appender.kill()
     assert len(acknowledged) > 200
     check(server, acknowledged)
 
@@ -72,11 +73,12 @@ def test_a_process_goes_on_over_a_hundred_crashes_of_the_server(server: Postgres
 
 def test_two_processes_keep_the_order_of_a_hundred_sessions(server: PostgresServer) -> None:
     prefixes = ("left", "right")
-    appenders = [Appender(server.url, prefix, 1500, 100) for prefix in prefixes]
-    for appender in appenders:
-        appender.read_until(1 << 60)
-    assert [appender.process.wait(LIMIT_S) for appender in appenders] == [0, 0]
-    acknowledged = [line for appender in appenders for line in appender.kill()]
+    with ExitStack() as stack:
+        appenders = [stack.enter_context(Appender(server.url, prefix, 1500, 100)) for prefix in prefixes]
+        for appender in appenders:
+            appender.read_until(1 << 60)
+        assert [appender.process.wait(LIMIT_S) for appender in appenders] == [0, 0]
+        acknowledged = [line for appender in appenders for line in appender.kill()]
     assert len(acknowledged) == 3000
     with Driver(lambda: open_store("postgres", url=server.url)) as store:
         check_acknowledged(store, acknowledged, sessions=100)

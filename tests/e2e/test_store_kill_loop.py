@@ -21,9 +21,9 @@ def kill_loop(path: Path, kills: int) -> None:
     chance = random.Random(kills)
     acknowledged: list[list[str]] = []
     for number in range(kills):
-        appender = Appender(path, f"run{number}")
-        appender.read_until(chance.randrange(1, 400))
-        acknowledged += appender.kill()
+        with Appender(path, f"run{number}") as appender:
+            appender.read_until(chance.randrange(1, 400))
+            acknowledged += appender.kill()
         check_file(path, acknowledged)
     assert len(acknowledged) > kills
     connection = apsw.Connection(str(path))
@@ -43,11 +43,12 @@ def test_a_hundred_kills_under_load_lose_nothing_acknowledged(tmp_path: Path) ->
 
 def test_two_processes_append_to_one_file_without_losing_or_doubling_anything(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    appenders = [Appender(path, prefix, 600) for prefix in ("left", "right")]
-    for appender in appenders:
-        appender.read_until(1 << 60)
-    assert [appender.process.wait(LIMIT_S) for appender in appenders] == [0, 0]
-    acknowledged = [line for appender in appenders for line in appender.kill()]
+    with Appender(path, "left", 600) as left, Appender(path, "right", 600) as right:
+        appenders = (left, right)
+        for appender in appenders:
+            appender.read_until(1 << 60)
+        assert [appender.process.wait(LIMIT_S) for appender in appenders] == [0, 0]
+        acknowledged = [line for appender in appenders for line in appender.kill()]
     assert len(acknowledged) == 1200
     check_file(path, acknowledged)
     with Driver(lambda: open_store("sqlite", path)) as store:

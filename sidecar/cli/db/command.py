@@ -12,6 +12,7 @@ _SUMMARIES = {
     "backup": ("sidecar.cli.db.copying", "Copy the store to a file, while it is in use."),
     "restore": ("sidecar.cli.db.copying", "Bring a backup back."),
     "recover": ("sidecar.cli.db.recovering", "Save every readable message of a damaged store."),
+    "prune": ("sidecar.cli.db.pruning", "Erase sessions that nobody uses any more."),
     "vacuum": ("sidecar.cli.db.tidying", "Give back the room that erased messages have left."),
     "migrate": ("sidecar.cli.db.tidying", "Bring the store's tables to this version."),
 }

@@ -31,6 +31,7 @@ _AREAS = (
     "turns",
     "inserting",
     "erasing",
+    "expiring",
     "forking",
     "beside",
     "reading",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+FILE_ONLY_AT_ALL = ("retention",)
+"""Tables that decide about the sessions of other hosts, and which files are written."""
 FILE_ONLY = ("load",)
 """Members of `plugins` that decide which code is loaded."""
 FILE_ONLY_OF_ENTRY = ("isolation", "memoryLimitMb")
@@ -21,6 +23,7 @@ def from_the_wire(overrides: dict[str, Any], warnings: list[str]) -> dict[str, A
             "episodes", cast("dict[str, Any]", episodes), FILE_ONLY_OF_EPISODES, warnings
         )
         overrides = {**overrides, "episodes": kept_episodes}
+    overrides = _without("", overrides, FILE_ONLY_AT_ALL, warnings)
     plugins: Any = overrides.get("plugins")
     if not isinstance(plugins, dict):
         return overrides
@@ -41,7 +44,8 @@ def from_the_wire(overrides: dict[str, Any], warnings: list[str]) -> dict[str, A
 def _without(
     where: str, given: dict[str, Any], names: tuple[str, ...], warnings: list[str]
 ) -> dict[str, Any]:
+    prefix = f"{where}." if where else ""
     warnings += [
-        f"{where}.{name} is heeded in the configuration file only" for name in given if name in names
+        f"{prefix}{name} is heeded in the configuration file only" for name in given if name in names
     ]
     return {name: value for name, value in given.items() if name not in names}

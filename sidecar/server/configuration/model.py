@@ -179,6 +179,21 @@ class Episodes(Part):
     """Further tries within that time."""
 
 
+class Retention(Part):
+    """`[retention]`: when sessions are erased that nobody uses any more; heeded in the file only."""
+
+    maxAgeDays: float | None = Field(default=None, gt=0)
+    """Days without a change after which a session is erased; unset keeps them."""
+    maxSizeMb: int | None = Field(default=None, ge=1)
+    """Mebibytes that the store may take, beyond which those go that were not changed for longest."""
+    minIdleMinutes: float = Field(default=60, ge=0)
+    """A session that was changed within so many minutes stays, whatever the rules say."""
+    everyMinutes: float = Field(default=60, gt=0)
+    """How often a serving sidecar looks, in minutes."""
+    archiveDir: str | None = Field(default=None, min_length=1)
+    """Folder where a session is written as lines of JSON before it is erased."""
+
+
 class Configuration(Part):
     """The whole file."""
 
@@ -192,6 +207,7 @@ class Configuration(Part):
     tokens: Tokens = Tokens()
     model: Model = Model()
     episodes: Episodes = Episodes()
+    retention: Retention = Retention()
 
     def unknown_keys(self) -> Iterator[str]:
         """Dotted names of keys that mean nothing here."""

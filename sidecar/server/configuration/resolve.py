@@ -21,6 +21,7 @@ from sidecar.server.configuration.settings import (
     Limits,
     MemorySettings,
     ModelSettings,
+    RetentionSettings,
     Settings,
     StoreSettings,
 )
@@ -159,6 +160,7 @@ def _merged(
         token_counter=merged.tokens.counter,
         model=_model(merged, overrides, environ),
         episodes=_episodes(merged, from_file, overrides, environ, state_dir),
+        retention=_retention(merged),
         warnings=tuple(warnings),
     )
 
@@ -223,6 +225,17 @@ def _pruning(given: Pruning) -> PruningRules:
         failures=given.failures,
         images=given.images,
         protected_tools=tuple(given.protectedTools),
+    )
+
+
+def _retention(merged: Configuration) -> RetentionSettings:
+    given = merged.retention
+    return RetentionSettings(
+        max_age_ms=None if given.maxAgeDays is None else int(given.maxAgeDays * 86_400_000),
+        max_bytes=None if given.maxSizeMb is None else given.maxSizeMb << 20,
+        min_idle_ms=int(given.minIdleMinutes * 60_000),
+        every_s=given.everyMinutes * 60,
+        archive_dir=Path(given.archiveDir).expanduser() if given.archiveDir else None,
     )
 
 

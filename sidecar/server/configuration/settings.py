@@ -87,6 +87,21 @@ class EpisodeSettings(Struct, frozen=True, kw_only=True):
         return f"EpisodeSettings({self.url or 'file'!r})"
 
 
+class RetentionSettings(Struct, frozen=True, kw_only=True):
+    """Which sessions are erased because nobody uses them any more."""
+
+    max_age_ms: int | None = None
+    max_bytes: int | None = None
+    min_idle_ms: int = 3_600_000
+    every_s: float = 3600.0
+    archive_dir: Path | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether any session is ever to be erased."""
+        return self.max_age_ms is not None or self.max_bytes is not None
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured, resolved."""
 
@@ -107,6 +122,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The model that summaries are asked of; `None` leaves the host's, where it has one."""
     episodes: EpisodeSettings | None = None
     """Where what was said in turns is handed over; `None` keeps it in the store alone."""
+    retention: RetentionSettings = RetentionSettings()
     warnings: tuple[str, ...] = ()
     """Unknown keys and the like, for the log."""
 

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Protocol
 
+from sidecar.store.expiring import is_set_aside
 from sidecar.store.indexing.gathering import Gathered
 from sidecar.store.indexing.segments import Blocks, Segment, blocks_of, merged, merged_blocks, segment_of
 from sidecar.store.records import MessageRow, SessionRecord
@@ -105,7 +106,7 @@ class IndexJobs:
     def build(self, uid: int) -> Job:
         """Make a segment of messages that have none."""
         record = self._tables.session_now(uid)
-        gap = None if record is None else self._next_gap(record)
+        gap = None if record is None or is_set_aside(record.ref) else self._next_gap(record)
         if record is None or gap is None:
             return False
         first, last = gap

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sidecar.store.contract import Facts, SessionHead, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
+from sidecar.store.expiring import is_set_aside
 from sidecar.store.identity import written_out
 from sidecar.store.memory.buffer import MemoryBuffers
 from sidecar.store.memory.rows import OwnRows
@@ -14,6 +15,7 @@ from sidecar.store.memory.spawns import MemorySpawns
 from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import OPENS, KeyedRow, MessageRow, SessionRecord
+from sidecar.store.spawn import SNAPSHOTS
 
 if TYPE_CHECKING:
     from sidecar.store.indexing.shelf import Shelf
@@ -130,6 +132,12 @@ class MemoryTables:
 
     def save_session(self, record: SessionRecord) -> None:
         """See `Tables`; records are kept as they are."""
+
+    def rename_session(self, record: SessionRecord, ref: SessionRef) -> None:
+        """See `Tables`."""
+        self._uids[ref] = self._uids.pop(record.ref)
+        self._session_keys = {key: uid for key, uid in self._session_keys.items() if uid != record.uid}
+        record.ref = ref
 
     def drop_session(self, record: SessionRecord) -> None:
         """See `Tables`."""
@@ -285,6 +293,20 @@ class MemoryTables:
         page = found[:limit]
         rest = encode_cursor(page[-1]) if page and len(found) > limit else None
         return [record.head() for record in page], rest
+
+    def idle_sessions(self, before_ms: int, limit: int) -> list[SessionHead]:
+        """See `Lookups`."""
+        found = [
+            record
+            for record in self._sessions.values()
+            if record.updated_ms < before_ms and not record.ref.namespace.endswith(SNAPSHOTS)
+        ]
+        found.sort(key=lambda record: (not is_set_aside(record.ref), record.updated_ms, record.uid))
+        return [record.head() for record in found[:limit]]
+
+    def used_bytes(self) -> int:
+        """See `Lookups`."""
+        return sum(len(row.body) for own in self._rows.values() for row in own.between(0, _END))
 
     def summaries(self, ref: SessionRef) -> list[SummaryNode]:
         """See `Lookups`."""

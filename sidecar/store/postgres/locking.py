@@ -13,7 +13,7 @@ from sidecar.store.contract import SessionRef, Write
 
 _PLACES = 1024
 _SPAWNING = {"prepare_spawn", "begin_spawn", "roll_back_spawn", "end_spawn", "sweep_spawns"}
-_ALONE = {"fork", "truncate", "delete", *_SPAWNING}
+_ALONE = {"fork", "truncate", "delete", "expire", *_SPAWNING}
 
 
 def runs_alone(batch: Sequence[Write]) -> bool:

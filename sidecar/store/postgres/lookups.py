@@ -6,14 +6,16 @@ import msgspec
 
 from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
+from sidecar.store.expiring import EXPIRED
 from sidecar.store.postgres.buffer import PostgresBuffers
 from sidecar.store.postgres.connection import Connection, Row
-from sidecar.store.postgres.escaping import short
+from sidecar.store.postgres.escaping import escape, short
 from sidecar.store.postgres.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.postgres.spawns import PostgresSpawns
 from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import MessageRow, SessionRecord
+from sidecar.store.spawn import SNAPSHOTS
 
 _BYTES = 8 << 20
 """Bodies handed out in one go for missing facts."""
@@ -22,6 +24,15 @@ _SESSIONS = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (%s::text IS NULL OR namespace = %s) "
     "AND (%s::bigint IS NULL OR (updated_ms, uid) < (%s, %s)) ORDER BY updated_ms DESC, uid DESC LIMIT %s"
 )
+_IDLE = (
+    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE updated_ms < %s AND right(namespace, %s::int) <> %s "
+    "ORDER BY namespace <> %s, updated_ms, uid LIMIT %s"
+)
+_USED = (
+    "SELECT coalesce(sum(pg_column_size(messages.*)), 0)::bigint + "
+    "(SELECT coalesce(sum(pg_column_size(search_blocks.*)), 0)::bigint FROM search_blocks) FROM messages"
+)
+"""What rows take; what is free inside of the tables, or waits to be vacuumed, does not count."""
 _SUMMARY = "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
 _SUMMARY_NODES = _SUMMARY + "FROM summaries WHERE session = %s AND node_id = ANY(%s)"
 _SUMMARIES = _SUMMARY + (
@@ -66,6 +77,15 @@ class PostgresLookups(PostgresReads):
         page = found[:limit]
         rest = encode_cursor(page[-1]) if page and len(found) > limit else None
         return [record.head() for record in page], rest
+
+    def idle_sessions(self, before_ms: int, limit: int) -> list[SessionHead]:
+        """See `Lookups`."""
+        bindings = (before_ms, len(escape(SNAPSHOTS)), SNAPSHOTS, EXPIRED, limit)
+        return [session_record(row).head() for row in self.query(_IDLE, bindings)]
+
+    def used_bytes(self) -> int:
+        """See `Lookups`."""
+        return self.value(_USED)
 
     def summaries(self, ref: SessionRef) -> list[SummaryNode]:
         """See `Lookups`."""

@@ -141,6 +141,14 @@ class PostgresTables(PostgresReads):
         """See `Tables`."""
         self._unsaved[record.uid] = record
 
+    def rename_session(self, record: SessionRecord, ref: SessionRef) -> None:
+        """See `Tables`."""
+        self._change("UPDATE sessions SET namespace = %s, session_id = %s WHERE uid = %s", *ref, record.uid)
+        self._change("DELETE FROM session_keys WHERE session = %s", record.uid)
+        self._sessions[record.ref] = None
+        record.ref = ref
+        self._sessions[ref] = record
+
     def drop_session(self, record: SessionRecord) -> None:
         """See `Tables`."""
         uid = record.uid

@@ -55,6 +55,10 @@ class Checkpoints:
         """Empty the log, which may hold erased text; tried again later if a reader is in the way."""
         self._scrub(_SCRUB_MS)
 
+    def scrub_in_pause(self) -> None:
+        """The same, where nobody waits for it."""
+        self._unscrubbed = True
+
     def _scrub(self, busy_ms: int) -> None:
         self._rewritten = True
         self._unscrubbed = not self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE, busy_ms)

@@ -6,9 +6,11 @@ import msgspec
 
 from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
+from sidecar.store.expiring import EXPIRED
 from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import MessageRow, SessionRecord
+from sidecar.store.spawn import SNAPSHOTS
 from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
@@ -22,6 +24,11 @@ _BYTES = 8 << 20
 _SESSIONS = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (?1 IS NULL OR namespace = ?1) "
     "AND (?2 IS NULL OR (updated_ms, uid) < (?2, ?3)) ORDER BY updated_ms DESC, uid DESC LIMIT ?4"
+)
+_IDLE = (
+    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE updated_ms < ? "
+    "AND substr(CAST(namespace AS BLOB), ?) <> CAST(? AS BLOB) "
+    "ORDER BY namespace <> ?, updated_ms, uid LIMIT ?"
 )
 _SUMMARY = "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
 _SUMMARY_NODE = _SUMMARY + "FROM summaries WHERE session = ? AND node_id = ?"
@@ -66,6 +73,16 @@ class SQLiteLookups(SQLiteReads):
         page = found[:limit]
         rest = encode_cursor(page[-1]) if page and len(found) > limit else None
         return [record.head() for record in page], rest
+
+    def idle_sessions(self, before_ms: int, limit: int) -> list[SessionHead]:
+        """See `Lookups`."""
+        bindings = (before_ms, -len(SNAPSHOTS), SNAPSHOTS, EXPIRED, limit)
+        return [session_record(row).head() for row in self.query(_IDLE, bindings)]
+
+    def used_bytes(self) -> int:
+        """See `Lookups`."""
+        used = self.value("PRAGMA page_count") - self.value("PRAGMA freelist_count")
+        return used * self.value("PRAGMA page_size")
 
     def summaries(self, ref: SessionRef) -> list[SummaryNode]:
         """See `Lookups`."""

@@ -148,17 +148,24 @@ class SQLiteTables(SQLiteReads):
         """See `Tables`."""
         self._unsaved[record.uid] = record
 
+    def rename_session(self, record: SessionRecord, ref: SessionRef) -> None:
+        """See `Tables`."""
+        self._rewrite("UPDATE sessions SET namespace = ?, session_id = ? WHERE uid = ?", (*ref, record.uid))
+        self._unbind(record.uid)
+        self._sessions.pop(record.ref, None)
+        record.ref = ref
+        self._remember(record)
+
     def drop_session(self, record: SessionRecord) -> None:
         """See `Tables`."""
         uid = record.uid
         self.drop_rows(uid, 0)
         self._rewrite("DELETE FROM summaries WHERE session = ?", (uid,))
-        self._rewrite("DELETE FROM session_keys WHERE session = ?", (uid,))
+        self._unbind(uid)
         self._rewrite("DELETE FROM sessions WHERE uid = ?", (uid,))
         self._unsaved.pop(uid, None)
         self._by_uid.pop(uid, None)
         self._sessions.pop(record.ref, None)
-        self._keys = {key: bound for key, bound in self._keys.items() if bound != uid}
 
     def children(self, uid: int) -> list[SessionRecord]:
         """See `Tables`."""
@@ -292,6 +299,10 @@ class SQLiteTables(SQLiteReads):
         """Run a statement that may move or erase rows with text in them."""
         self.rewriting = True
         self._cursor.execute(statement, bindings)
+
+    def _unbind(self, uid: int) -> None:
+        self._rewrite("DELETE FROM session_keys WHERE session = ?", (uid,))
+        self._keys = {key: bound for key, bound in self._keys.items() if bound != uid}
 
     def _remember(self, record: SessionRecord) -> SessionRecord:
         self._sessions[record.ref] = record

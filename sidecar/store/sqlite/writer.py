@@ -28,6 +28,8 @@ _BATCH = 512
 """Writes in one commit at most, so that the first does not wait long for the last."""
 _BUSY_MS = 10_000
 _CACHE_KIB = 16 * 1024
+_ERASE_TOO = {"expire", "end_spawn", "roll_back_spawn", "sweep_spawns"}
+"""Writes beside `Delete` that may erase sessions; nobody waits until the log has nothing of them either."""
 
 
 class Writer:
@@ -108,6 +110,8 @@ class Writer:
             self._carry_out(batch)
             if any(isinstance(write, Delete) and write.result for write in batch):
                 self._checkpoints.scrub()
+            elif any(write.verb in _ERASE_TOO for write in batch):
+                self._checkpoints.scrub_in_pause()
             self._completed(batch)
             self._checkpoints.keep_up()
             self._index_behind(len(batch))

@@ -1,0 +1,77 @@
+"""How sessions that nobody uses any more are erased in bounded steps, without ever being there in part."""
+
+from typing import Literal, NamedTuple
+
+from sidecar.store.contract import Delete, SessionHead, SessionRef, Write
+from sidecar.store.keeping import delete
+from sidecar.store.lineage import part_from_forks
+from sidecar.store.primitives import Tables
+from sidecar.store.records import SessionRecord
+
+EXPIRED = "\0expired"
+"""The namespace of sessions that are being erased. No host can name it."""
+
+
+class Expire(Write):
+    """Erase a session that is still as `head` says, or a part of one that is being erased.
+
+    More than `most` messages of its own are not erased in one step: the session is set aside, where nobody
+    finds it, and `rest` is what to go on with. `result`: `Expiry`.
+    """
+
+    __slots__ = ("head", "most", "ref")
+    verb = "expire"
+    result: "Expiry"
+
+    def __init__(self, head: SessionHead, *, most: int) -> None:
+        super().__init__()
+        self.ref = head.ref
+        self.head = head
+        self.most = most
+
+
+class Expiry(NamedTuple):
+    """What an `Expire` did."""
+
+    outcome: Literal["erased", "changed", "missing"]
+    """`erased` also where the session is set aside: it is gone for everybody."""
+    rest: SessionHead | None = None
+    """What is left to erase."""
+
+
+def is_set_aside(ref: SessionRef) -> bool:
+    """Whether a session is being erased."""
+    return ref.namespace == EXPIRED
+
+
+def expire(tables: Tables, write: Expire) -> Expiry:
+    """Apply an `Expire`."""
+    record = tables.session(write.ref)
+    if record is None or record.uid != write.head.uid:
+        return Expiry("missing")
+    if not is_set_aside(record.ref) and _state(record.head()) != _state(write.head):
+        return Expiry("changed")
+    if record.message_count - record.shared <= write.most:
+        delete(tables, Delete(write.ref))
+        return Expiry("erased")
+    if is_set_aside(record.ref):
+        _drop_newest(tables, record, write.most)
+    else:
+        tables.drop_belongings(record.ref)
+        tables.rename_session(record, SessionRef(EXPIRED, str(record.uid)))
+    return Expiry("erased", record.head())
+
+
+def _state(head: SessionHead) -> tuple[int, int, int]:
+    return head.message_count, head.revision, head.updated_ms
+
+
+def _drop_newest(tables: Tables, record: SessionRecord, most: int) -> None:
+    """Free the newest messages, which forks may go on having."""
+    count = record.message_count - most
+    part_from_forks(tables, record, count, keep=False)
+    tables.drop_rows(record.uid, count + 1)
+    tables.drop_summaries_behind(record.uid, count)
+    record.message_count = count
+    record.revision += 1
+    tables.save_session(record)
