@@ -1,4 +1,4 @@
-"""Writes the table of broken peers: which one each check of a suite catches."""
+"""Writes the tables about the suites: what each check catches, and which clauses it is about."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ from sidecar.conformance.server.running import SERVER_SUITE
 from tests.conformance.spoiling.clients import BROKEN
 from tests.conformance.spoiling.table import SPOILT
 from tests.conformance.test_broken_stores import CAUGHT
+from tests.conformance.tracing import REQUIREMENTS, TRACEABILITY, requirements, traceability
 
 BROKEN_PEERS = Path(__file__).with_name("broken-peers.md")
 _HEAD = """\
@@ -60,3 +61,6 @@ def _stores() -> Iterator[str]:
 
 if __name__ == "__main__":
     BROKEN_PEERS.write_text(broken_peers(), encoding="utf-8")
+    TRACEABILITY.write_text(traceability(), encoding="utf-8")
+    REQUIREMENTS.parent.mkdir(exist_ok=True)
+    REQUIREMENTS.write_text(requirements(), encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 from sidecar.conformance.server.running import SERVER_SUITE, check_server
 
 COMMAND = (sys.executable, "-m", "sidecar.cli.main", "serve")
-AREAS = list(dict.fromkeys(check.area for check in SERVER_SUITE if check.area not in ("schema", "memory")))
+AREAS = list(dict.fromkeys(check.area for check in SERVER_SUITE if check.area != "schema"))
 
 
 @pytest.mark.parametrize("area", AREAS)

@@ -17,6 +17,7 @@ from sidecar.protocol.session import (
     TruncateSessionParams,
     TruncateSessionResult,
 )
+from sidecar.protocol.tools import ListChangedToolsParams
 from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
@@ -83,6 +84,8 @@ class SessionChangeHandlers:
             if params.session_id is not None:
                 self._changed(params.session_id, "configured")
         now = await sidecar.configured(scope, scope_id)
+        if (now.engine or default) != (before.engine or default):
+            sidecar.peer.notify("tools/listChanged", ListChangedToolsParams(session_id=params.session_id))
         return ConfigureSessionResult(engine=now.engine or default, config=Raw(now.config or b"{}"))
 
     async def truncate(self, params: TruncateSessionParams, call: Call) -> TruncateSessionResult:

@@ -43,6 +43,33 @@ def _without_what_came_between(messages: list[Any]) -> list[Any]:
     return [message for message in messages if message.get("content") != "in between"]
 
 
+def _without_the_last(_: Proxy, message: Message, request: Message) -> Message:
+    if request.get("method") == _ASSEMBLE:
+        put(message, _MESSAGES, lambda messages: messages[:-1])
+    return message
+
+
+def _shortened_thinking(messages: list[Any]) -> list[Any]:
+    for message in messages:
+        if isinstance(message.get("content"), list):
+            message["content"] = [part for part in message["content"] if part.get("type") != "thinking"]
+    return messages
+
+
+def _always_cleared(proxy: Proxy, message: Message, request: Message) -> Message:
+    """Replaces the oldest results a few at a time, and does not raise the epoch for it."""
+    if request.get("method") == _ASSEMBLE and "result" in message:
+        proxy.memory["cleared"] = proxy.memory.get("cleared", 0) + 2
+        put(message, "/result/contextEpoch", 1)
+        for entry in message["result"]["messages"][: proxy.memory["cleared"]]:
+            entry["content"] = "[left out]"
+    return message
+
+
+def _without_quotes(messages: list[Any]) -> list[Any]:
+    return [message for message in messages if "word for word" not in str(message.get("content"))]
+
+
 def _once_only(proxy: Proxy, message: Message, request: Message) -> Message:
     if request.get("method") == "context/dispose":
         if "disposed" in proxy.memory:
@@ -101,6 +128,16 @@ SPOILT = {
     ),
 }
 
+REPLACING = {
+    "replacing/thinking_stays_with_its_call": replies(
+        "leaves thinking out of calls", _MESSAGES, _shortened_thinking, _ASSEMBLE
+    ),
+    "replacing/pruning_waits_for_an_epoch": Spoilt("prunes within an epoch", reply=_always_cleared),
+    "replacing/text_that_looks_like_a_mark": replies(
+        "takes quotations for its own text", _MESSAGES, _without_quotes, _ASSEMBLE
+    ),
+}
+
 COMPACTING = {
     "compacting/compacting_to_a_budget": replies(
         "tells no tokens that it saved", "/result/result/tokensAfter", 10**6, _COMPACT
@@ -128,6 +165,10 @@ SUBAGENTS = {
         "starts every child empty", "/contextMode", "isolated", "subagent/prepareSpawn"
     ),
     "subagents/forks_need_a_parent": codes("takes an unknown parent for bad params", 1003, -32602),
+    "subagents/children_that_are_there_already": takes(
+        "gives children names of its own", "/childSessionId", GONE, "subagent/prepareSpawn"
+    ),
+    "subagents/spawns_in_the_order_received": Spoilt("forks before it stores", reply=_without_the_last),
     "subagents/the_end_of_a_child": takes(
         "keeps children that are deleted", "/reason", "completed", "subagent/ended"
     ),

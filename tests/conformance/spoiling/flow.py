@@ -1,6 +1,6 @@
 """Servers that are broken in cancellation, order, and how much they do at once."""
 
-from tests.conformance.spoiling.changes import at, error, put, refuses, replies, sends
+from tests.conformance.spoiling.changes import at, codes, error, put, refuses, replies, sends
 from tests.conformance.spoiling.proxy import Message, Proxy, Spoilt
 
 _OFFER = "/result/capabilities/experimental/contextEngine"
@@ -72,6 +72,7 @@ SPOILT = {
     "flow/hosts_that_do_not_answer": sends(
         "cancels another request than the one that took too long", "/params/id", "another", "$/cancelRequest"
     ),
+    "flow/cancelling_what_waits_in_a_queue": codes("takes what was cancelled for failed", -32800, -32603),
     "flow/every_request_is_answered_once": Spoilt(
         "answers some requests twice", reply=_every_hundredth_twice
     ),

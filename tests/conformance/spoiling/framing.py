@@ -77,4 +77,5 @@ SPOILT = {
     "framing/length_out_of_proportion": codes("takes any length for a large body", -32600, -32603),
     "framing/no_search_for_the_next_header": Spoilt("looks for headers inside bodies", data=_searched),
     "framing/body_over_the_limit": replies("keeps its limit to itself", "/error/data/limit", GONE),
+    "framing/line_over_the_limit": codes("takes a long line for bad JSON", -32600, -32700),
 }

@@ -6,12 +6,21 @@ from tests.conformance.spoiling.changes import GONE, asked, codes, put, refuses,
 from tests.conformance.spoiling.proxy import Message, Proxy, Spoilt
 
 _CALL, _COMPILE = "tools/call", "memory/compile"
+_ASSEMBLE = "context/assemble"
 _TEXT = "/result/content/*/text"
 
 
 def _by_letter(_: Proxy, message: Message, request: Message) -> Message:
     if asked(_CALL, "/arguments/query", "STRASSE")(request):
         put(message, _TEXT, "Nothing found.")
+    return message
+
+
+def _again(proxy: Proxy, message: Message, request: Message) -> Message:
+    if request.get("method") == _ASSEMBLE and "result" in message:
+        append = message["result"].get("userMessageAppend") or proxy.memory.get("append")
+        proxy.memory["append"] = append
+        put(message, "/result/userMessageAppend", append)
     return message
 
 
@@ -46,4 +55,17 @@ MEMORY = {
     "memory/sources_are_asked_for_the_agent": sends(
         "asks for another agent", "/params/agentId", "nobody", "memory/getContext"
     ),
+}
+
+INJECTING = {
+    "injecting/fragments_that_stay_as_they_are": replies(
+        "has every fragment rewritten", "/result/finalContent", "A Roman with a cat and a code.", _COMPILE
+    ),
+    "injecting/where_memory_goes": replies(
+        "forgets the prompt of the system", "/result/systemPromptAddition", GONE, _ASSEMBLE
+    ),
+    "injecting/injected_text_is_fenced": replies(
+        "injects bare text", "/result/userMessageAppend", "marigold tea", _ASSEMBLE
+    ),
+    "injecting/once_is_enough": Spoilt("injects the same with every turn", reply=_again),
 }

@@ -2,7 +2,18 @@
 
 import json
 
-from tests.conformance.spoiling.changes import GONE, also, asked, at, codes, put, replies, runs, takes
+from tests.conformance.spoiling.changes import (
+    GONE,
+    also,
+    asked,
+    at,
+    codes,
+    put,
+    refuses,
+    replies,
+    runs,
+    takes,
+)
 from tests.conformance.spoiling.proxy import Message, Proxy, Spoilt
 
 _INGEST, _BATCH, _COMMIT = "context/ingest", "context/ingestBatch", "context/commitTurn"
@@ -61,6 +72,9 @@ SPOILT = {
         lambda params: {"sessionId": params["sessionId"], "message": params["messages"][0]},
     ),
     "storing/turns_are_committed_once": Spoilt("takes every key for new", request=_unique_keys),
+    "storing/receipts_are_not_read": refuses(
+        "reads receipts", -32602, lambda request: at(request, "/params/admission") is not None
+    ),
     "storing/whole_transcripts_are_aligned": also(
         "stores an old message again with every commit",
         asked(_COMMIT, "/advancementKey", "2"),

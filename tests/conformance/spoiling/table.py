@@ -3,6 +3,7 @@
 from tests.conformance.spoiling import (
     assembling,
     bad_input,
+    engines,
     flow,
     framing,
     handshake,
@@ -21,8 +22,11 @@ SPOILT: dict[str, Spoilt] = {
     **storing.SPOILT,
     **storing.SESSIONS,
     **assembling.SPOILT,
+    **assembling.REPLACING,
     **assembling.COMPACTING,
     **assembling.SUBAGENTS,
+    **engines.SPOILT,
     **looking.SPOILT,
     **looking.MEMORY,
+    **looking.INJECTING,
 }

@@ -16,9 +16,9 @@ _ASKED: Json = {
 _DECLINED: Json = {"ok": True, "compacted": False, "reason": "small"}
 
 
-@check("answering", "CEP-HOST-1", "CEP-BASE-12", needs=(_COMPLETE,))
+@check("answering", "CEP-HOST-1", "CEP-HOST-4", "CEP-BASE-12", needs=(_COMPLETE,))
 def while_it_waits(client: Client) -> None:
-    """A request of the server is answered while the request that waits for it is unanswered."""
+    """A request of the server is answered by the runtime while the one that waits for it is not."""
     with client.stage() as stage:
         server = stage.open(answers={_COMPLETE: {"result": {"text": "a summary"}}})
         stage.ask("compact", "context/compact", sessionId="s")

@@ -10,11 +10,15 @@ AREAS = (
     "flow",
     "storing",
     "assembling",
+    "replacing",
     "sessions",
     "tools",
     "compacting",
+    "engines",
     "memory",
+    "injecting",
     "subagents",
+    "keeping_quiet",
     "schema",
 )
 """The modules, in the order in which they are run; the last one looks back at all messages of the run."""

@@ -168,3 +168,16 @@ def every_request_is_answered_once(server: Server) -> None:
             host.answer(id).result()
         host.alive()
         expect(not host.early(), "there are more answers than requests")
+
+
+@check("flow", "CEP-CANCEL-3", needs=("context/compact", "context/assemble"))
+def cancelling_what_waits_in_a_queue(server: Server) -> None:
+    """A cancelled request that has not begun gets -32800, while another one is waited for."""
+    with _held(server, maxInFlight=1) as host:
+        host.begin("context/compact", {"sessionId": "slow"}, id="slow")
+        asked = host.wait_for_request(_COMPACT)
+        host.begin("context/assemble", {"sessionId": "other", "messages": [user("x")]}, id="queued")
+        host.cancel("queued")
+        expect_equal(host.answer("queued").code, -32800, "code of the answer to the cancelled request")
+        host.write({"jsonrpc": "2.0", "id": asked.id, "error": {"code": -32603, "message": "no"}})
+        host.answer("slow").result()

@@ -146,13 +146,13 @@ def _fatal(server: Server, data: bytes) -> None:
         expect_equal(host.process.exit_status(), 1, "exit status")
 
 
-def _fatal_check(name: str, seen: str, data: Callable[[], bytes]) -> None:
+def _fatal_check(name: str, seen: str, data: Callable[[], bytes], *clauses: str) -> None:
     def run(server: Server) -> None:
         _fatal(server, data())
 
     run.__name__ = name
     run.__doc__ = f"{seen} is answered with -32600 and id null, and the process ends with status 1."
-    check("framing", "CEP-BAD-12")(run)
+    check("framing", "CEP-BAD-12", *clauses)(run)
 
 
 _HIDDEN = frame(request("forged", _PING, {}))
@@ -171,6 +171,7 @@ _fatal_check(
     "headers_too_long",
     "A header block over 8 KiB",
     lambda: b"X-Filler: " + b"x" * 9000 + b"\r\nContent-Length: 2\r\n\r\n{}",
+    "CEP-FRAME-8",
 )
 _fatal_check("header_without_colon", "A header line without a colon", lambda: b"garbage\r\n\r\n" + _HIDDEN)
 _fatal_check(
@@ -199,6 +200,17 @@ def body_over_the_limit(server: Server) -> None:
         host.process.send(
             frame(b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"' + b"x" * 100_000 + b'"}}')
         )
+        answer = host.answer(None)
+        expect_equal(answer.code, -32600, "code of the answer")
+        expect_equal(answer.at("/error/data/limit"), 65536, "data.limit")
+        host.alive()
+
+
+@check("framing", "CEP-FRAME-11", "CEP-BAD-11")
+def line_over_the_limit(server: Server) -> None:
+    """A line over `limits.maxMessageBytes` gets -32600 with `data.limit`, and the connection goes on."""
+    with server.connect(lines=True, config={"limits": {"maxMessageBytes": 65536}}) as host:
+        host.write(b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"' + b"x" * 100_000 + b'"}}')
         answer = host.answer(None)
         expect_equal(answer.code, -32600, "code of the answer")
         expect_equal(answer.at("/error/data/limit"), 65536, "data.limit")

@@ -42,12 +42,12 @@ def compiling(server: Server) -> None:
         )
 
 
-@check("memory", "CEP-MEM-7", needs=(_COMPILE,))
+@check("memory", "CEP-MEM-7", "CEP-MEM-19", needs=(_COMPILE,))
 def tokens_that_lie(server: Server) -> None:
-    """Tokens that are missing or not positive are replaced by an estimate."""
+    """Tokens that are missing, not positive, or too few by far are replaced by an estimate."""
     fragments: list[Json] = [
         {"id": str(n), "content": f"part {n} " + "word " * 400, "tokens": tokens, "priority": 50}
-        for n, tokens in enumerate((0, -5, None))
+        for n, tokens in enumerate((0, -5, None, 1))
     ]
     with _remembering(server, {"result": {"fragments": fragments}}) as host:
         answer = host.result(_COMPILE, {"agentId": "a", "injectionPoint": "per-message", "tokenBudget": 200})

@@ -135,6 +135,19 @@ def turns_are_committed_once(server: Server) -> None:
     expect_equal(history(host, session), turn, "what is stored")
 
 
+@check("storing", "CEP-HIST-8", needs=(_COMMIT, _EXPORT))
+def receipts_are_not_read(server: Server) -> None:
+    """`admission` and `terminal` of a commit may be anything."""
+    host, session = server.shared(), server.name()
+    odd: tuple[Json, ...] = (7, "text", [1, {"jsonrpc": "1.0"}], {"sessionId": 3})
+    for number, receipt in enumerate(odd):
+        params: dict[str, Json] = {"sessionId": session, "advancementKey": str(number)}
+        turn: list[Json] = [user(f"turn {number}")]
+        answer = host.result(_COMMIT, {**params, "messages": turn, "admission": receipt, "terminal": receipt})
+        expect_equal(answer.result("/status"), "committed", "status")
+    expect_equal(len(history(host, session)), len(odd), "number of stored messages")
+
+
 @check("storing", "CEP-ID-4", "CEP-ID-5", needs=(_COMMIT, _EXPORT))
 def whole_transcripts_are_aligned(server: Server) -> None:
     """A commit of the whole transcript stores what is new, also where the host has changed old messages."""

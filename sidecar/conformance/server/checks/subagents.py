@@ -6,6 +6,7 @@ from sidecar.conformance.expecting import expect_equal
 from sidecar.conformance.server.conversation import (
     expect_unknown,
     ingest,
+    text_of,
     user,
 )
 from sidecar.conformance.server.subject import Server
@@ -34,3 +35,26 @@ def the_end_of_a_child(server: Server) -> None:
     host.result("subagent/ended", {"childSessionKey": server.name("never"), "reason": "released"})
     host.result("session/get", {"sessionId": kept})
     expect_unknown(host, erased)
+
+
+@check("subagents", "CEP-SUB-11", needs=("subagent/prepareSpawn", "context/ingest"))
+def children_that_are_there_already(server: Server) -> None:
+    """A `childSessionId` of a session that has messages gets -32602."""
+    host, taken, key = server.shared(), server.name(), server.name("key")
+    ingest(host, taken, user("x"))
+    params: Object = {"parentSessionKey": key, "childSessionKey": f"{key}-child", "childSessionId": taken}
+    answer = host.request("subagent/prepareSpawn", {**params, "contextMode": "isolated"})
+    expect_equal(answer.code, -32602, "code of the answer")
+
+
+@check("subagents", "CEP-SUB-12", needs=("subagent/prepareSpawn", "context/ingest", "context/assemble"))
+def spawns_in_the_order_received(server: Server) -> None:
+    """What is sent in one go takes effect in order: the parent's message, the fork, the child's request."""
+    host, parent, child, key = server.shared(), server.name(), server.name("child"), server.name("key")
+    ingest(host, parent, user("first"), sessionKey=key)
+    host.begin("context/ingest", {"sessionId": parent, "message": user("second")})
+    params: Object = {"parentSessionKey": key, "childSessionKey": f"{key}-child", "childSessionId": child}
+    host.begin("subagent/prepareSpawn", {**params, "contextMode": "fork"})
+    answer = host.request("context/assemble", {"sessionId": child})
+    sent = [text_of(message) for message in answer.objects("/messages")]
+    expect_equal(sent, ["first", "second"], "what the child begins with")
