@@ -324,6 +324,11 @@ class ContextEngine:
     def __init__(self, host: EngineHost) -> None:
         self.host = host
 
+    @property
+    def payload_tokens(self) -> int:
+        """Optional: tokens beyond which a tool result stands in answers as a reference; 0 for never."""
+        return 0
+
     async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:
         """Take in one message."""
         raise NotImplementedError

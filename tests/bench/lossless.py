@@ -173,7 +173,7 @@ def _turns(host: Measured, turns: Iterator[list[bytes]], found: Figures) -> None
             turn = next(turns)
             ingested.append(host.median(1, lambda _, turn=turn: host.ingest("s", *turn)))
             host.settle()
-            assembled.append(host.median(1, lambda _: _assemble(host, budget)))
+            assembled.append(host.median(1, lambda _, budget=budget: _assemble(host, budget)))
             answer = host.assemble("s", tokenBudget=budget)
             kept += answer.raw[: len(previous.raw)] == previous.raw
             whole += 1
@@ -196,7 +196,11 @@ def _searches(host: Measured, found: Figures) -> None:
     host.settle()
     for name, tool, arguments in (
         ("words, common", "context_grep", {"pattern": "the picture", "kind": "words"}),
-        ("words, common, relevant", "context_search", {"mode": "relevant", "query": "module decision format"}),
+        (
+            "words, common, relevant",
+            "context_search",
+            {"mode": "relevant", "query": "decision format"},
+        ),
         ("words, rare", "context_grep", {"pattern": needle(50), "kind": "words"}),
         ("literal, oldest", "context_search", {"mode": "search", "query": needle(0)}),
         ("regex, oldest", "context_grep", {"pattern": r"needle-000000-\d+"}),
@@ -212,7 +216,11 @@ def _needles(host: Measured, size: int, found: Figures) -> None:
     wanted: list[tuple[str, int]] = []
     for turn in range(0, size // 4, 50):
         first = 4 * turn + 1
-        wanted += [(needle(turn), first), (needle(turn + 1_000_000), first + 1), (chinese_needle(turn), first)]
+        wanted += [
+            (needle(turn), first),
+            (needle(turn + 1_000_000), first + 1),
+            (chinese_needle(turn), first),
+        ]
     searched = grepped = 0
     for text, position in wanted[:: max(len(wanted) // 300, 1)]:
         shown = host.tool("context_search", mode="search", query=text, before=0, after=0)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from msgspec import Raw
@@ -98,7 +98,7 @@ class AgentHost:
         self._results: dict[int | str, _Incoming] = {}
         self._start()
 
-    def __enter__(self) -> "AgentHost":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -20,7 +20,15 @@ from sidecar.messages.units import units
 
 WORTH = 0.8
 """A replacement that keeps more than this of a message's tokens is not worth it."""
-_RANK: dict[How, int] = {"media": 1, "trim": 2, "failed": 3, "images": 4, "duplicate": 5, "clear": 5}
+_RANK: dict[How, int] = {
+    "media": 1,
+    "trim": 2,
+    "payload": 2,
+    "failed": 3,
+    "images": 4,
+    "duplicate": 5,
+    "clear": 5,
+}
 
 
 class Pruner:

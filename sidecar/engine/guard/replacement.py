@@ -7,12 +7,14 @@ from typing import Literal
 from msgspec import Struct
 
 from sidecar.engine.entry import Entry
+from sidecar.engine.guard.outlining import outlined
 from sidecar.messages import fence
 from sidecar.messages.contract import Dialect, Mark, ToolResult
 
-How = Literal["clear", "duplicate", "trim", "failed", "media", "images"]
+How = Literal["clear", "duplicate", "trim", "failed", "media", "images", "payload"]
 """`clear` and `duplicate` leave a reference, `trim` keeps head and tail, `failed` the first lines, `media`
-the text of results without their images, `images` a user's text without the images."""
+the text of results without their images, `images` a user's text without the images, `payload` the ends of a
+large result with what lines between them tell."""
 
 FAILED_CHARS = 300
 """Characters kept of the result of a call that failed."""
@@ -60,6 +62,8 @@ def _text(result: ToolResult, replacement: Replacement, recall_tool: str | None,
             return f"Tool result left out, the same call was made again later: {reference}"
         case "media" if media and len(whole) <= replacement.head + replacement.tail:
             return f"Images of a tool result left out: {reference}\n{whole}".rstrip()
+        case "payload":
+            return f"Large tool result, of which this is a part: {reference}\n{outlined(whole)}"
         case "trim" | "media" | "failed":
             head, tail = replacement.head, replacement.tail
             if len(whole) <= head + tail and not media:

@@ -16,6 +16,8 @@ from sidecar.engine.guard.replacement import Replacement
 from sidecar.engine.guard.slot import Writer
 
 NONE_YET = 1 << 62
+WORTH = 0.8
+"""A reference that keeps more than this of a result's tokens is not worth it."""
 MOST = 1_000
 """Replaced messages of a session that are remembered, beside those that are needed."""
 
@@ -28,6 +30,10 @@ class Stubs:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        self.large = 0
+        """Tokens beyond which results stand as references with a part of their text; 0 for never."""
+        self.grown = False
+        """Whether such references came up that are not kept yet."""
         self._known: dict[str, Replacement] = {}
         self._smallest = NONE_YET
         """Characters of the smallest result that was ever replaced."""
@@ -50,6 +56,7 @@ class Stubs:
 
     def encoded(self) -> bytes:
         """What is to be kept of the stubs."""
+        self.grown = False
         self._kept = json.encode((self._known, self._smallest))
         return self._kept
 
@@ -93,7 +100,11 @@ class Stubs:
 
     def shown(self, entry: Entry) -> Entry:
         """The entry as it goes out: itself, or its stand-in."""
-        if not self._known or entry.whole is not None:
+        if entry.whole is not None:
+            return entry
+        if self.large and entry.tokens > self.large:
+            self._refer(entry)
+        if not self._known:
             return entry
         if entry.role == "user" and not entry.reading.results:
             replacement = self._known.get(f"m{entry.message_id}")
@@ -107,6 +118,15 @@ class Stubs:
         if shown is None or shown.whole is not entry or shown.how != replacement.how:
             shown = self._shown[entry.message_id] = self._writer.replaced(entry, replacement)
         return shown
+
+    def _refer(self, entry: Entry) -> None:
+        """Let a large result stand as a reference from its first answer on."""
+        if entry.reading.results and (key := _key(entry)) not in self._known:
+            replacement = Replacement("payload", entry.message_id, entry.turn_id, entry.tokens)
+            if self._writer.replaced(entry, replacement).tokens < entry.tokens * WORTH:
+                self._known[key] = replacement
+                self._note_size(entry)
+                self.grown = True
 
     def forget_shown(self) -> None:
         """Write the stand-ins anew: their words have changed."""

@@ -11,6 +11,7 @@ FAN_IN = 6
 COMPACT_AT = 0.8
 COMPACT_TO = 0.5
 SUMMARY_SHARE = 0.3
+PAYLOAD_TOKENS = 10_000
 MODEL_CALLS = 24
 MODEL_WINDOW_MS = 600_000
 MODEL_PAUSE_MS = 300_000
@@ -26,6 +27,7 @@ class Tuning(Struct, frozen=True, kw_only=True):
     compact_at: float = COMPACT_AT
     compact_to: float = COMPACT_TO
     summary_share: float = SUMMARY_SHARE
+    payload_tokens: int = PAYLOAD_TOKENS
     model_calls: int = MODEL_CALLS
     model_window_ms: int = MODEL_WINDOW_MS
     model_pause_ms: int = MODEL_PAUSE_MS

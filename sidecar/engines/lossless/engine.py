@@ -59,6 +59,11 @@ class LosslessEngine(StoringEngine):
         self._quick = Task(host, self._tuning, host.extractive)
         self._tasks: set[asyncio.Task[None]] = set()
 
+    @property
+    def payload_tokens(self) -> int:
+        """Larger tool results stand as references with the parts that tell most."""
+        return self._tuning.payload_tokens
+
     async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
         """What was sent before with what is new, while that fits; otherwise a new choice that does."""
         book = await self._books.open(session)

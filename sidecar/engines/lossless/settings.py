@@ -25,6 +25,9 @@ class LosslessSettings(BaseModel):
     """Share of the budget that a compaction to `threshold` leaves."""
     summaryShare: float = Field(default=defaults.SUMMARY_SHARE, ge=0.05, le=0.9)
     """Share of what is sent that summaries take, at least where there is more to tell."""
+    payloadTokens: int = Field(default=defaults.PAYLOAD_TOKENS, ge=0)
+    """Larger tool results stand as references with their ends and the lines with ids, paths and errors, in
+    tokens; 0 sends all of them whole."""
     modelCalls: int = Field(default=defaults.MODEL_CALLS, ge=0)
     """Summaries that a model is asked for within `modelWindowMs`, for one session."""
     modelWindowMs: int = Field(default=defaults.MODEL_WINDOW_MS, ge=1)
@@ -44,6 +47,7 @@ class LosslessSettings(BaseModel):
             compact_at=max(self.compactAt, self.compactTo),
             compact_to=self.compactTo,
             summary_share=self.summaryShare,
+            payload_tokens=self.payloadTokens,
             model_calls=self.modelCalls,
             model_window_ms=self.modelWindowMs,
             model_pause_ms=self.modelPauseMs,

@@ -146,7 +146,7 @@ class AssembleHandlers:
             Overflow: the minimum exceeds the budget.
         """
         guard, timeline, budget = session.live.guard, session.timeline, request.budget
-        await show_stubs(session)
+        await show_stubs(session, seat.engine.payload_tokens)
         room = budget - (given.tokens if given is not None else 0)
         changed = await guard.shrink_minimum(timeline, room, prompted=prompted)
         pins, _ = await find_pins(session.live, timeline)
@@ -168,7 +168,9 @@ class AssembleHandlers:
             assembly = await self._asked(seat, session, request, given)
             answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
         changed |= guard.stubs.add(slot.entry for slot in answer.fitted.slots if slot.entry)
-        if changed:
+        if guard.stubs.grown:
+            guard.stubs.forget_all_but(slot.entry for slot in answer.fitted.slots if slot.entry)
+        if changed or guard.stubs.grown:
             await keep_stubs(session)
         return answer
 

@@ -139,7 +139,7 @@ class CompactHandlers:
             timeline = await sidecar.reconciler.timeline(live, params.messages, None)
         session = EngineSession(live, timeline, seat.id, agent_id=params.agent_id)
         if seat.has("preflight"):
-            await show_stubs(session)
+            await show_stubs(session, seat.engine.payload_tokens)
             request = AssembleRequest(budget=max(params.token_budget - pending, 0))
             work = seat.engine.preflight(seat.lend(session), request)
             outcome = await sidecar.run_engine(
@@ -184,7 +184,7 @@ class CompactHandlers:
             agent_id=params.agent_id,
             session_key=params.session_key,
         )
-        await show_stubs(session)
+        await show_stubs(session, seat.engine.payload_tokens)
         return seat, session
 
 

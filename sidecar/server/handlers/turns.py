@@ -26,6 +26,7 @@ from sidecar.server.handlers.ingest import stores_directly
 from sidecar.server.sessions.claims import claim
 from sidecar.server.sessions.gathering import Store, ingest_together
 from sidecar.server.sessions.live import LiveSession
+from sidecar.server.sessions.stubs import show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
 from sidecar.store.contract import AppendResult, NewMessage, RecordAdvancement
@@ -121,6 +122,7 @@ class TurnHandlers:
                 auto_compaction_summary=params.auto_compaction_summary,
             )
             session = self._session(seat, live, params)
+            await show_stubs(session, seat.engine.payload_tokens)
             await self._sidecar.run_engine(
                 seat,
                 "context/afterTurn",

@@ -7,9 +7,10 @@ from sidecar.server.engine_session import EngineSession
 STUBS = "stubs"
 
 
-async def show_stubs(session: EngineSession) -> None:
-    """Let the session's timeline show stubs where earlier answers did."""
+async def show_stubs(session: EngineSession, large: int = 0) -> None:
+    """Let the session's timeline show stubs where earlier answers did, and of `large` results in tokens."""
     stubs = session.live.guard.stubs
+    stubs.large = large
     stubs.load(await session.live.state(STUBS))
     session.timeline.stubs = stubs
 

@@ -10,6 +10,8 @@ from sidecar.store.search import SearchError
 _MEMORY = 16 << 20
 """Bytes that a compiled expression may take."""
 _SHORTEST = 2
+_INERT = re.compile(r"[\x00-\x7f\u4e00-\u9fff]*")
+"""Characters that folding joins to no others; of what is not ASCII, the common Chinese ones."""
 _FLAGS = re.compile(r"\(\?[imsU]+\)")
 _ATOM = re.compile(
     r"""
@@ -74,7 +76,7 @@ def required_text(pattern: str) -> list[str]:
 
     The last character is left out: behind it a combining mark may follow that folding joins to it.
     """
-    if not pattern.isascii():
+    if not _INERT.fullmatch(pattern):
         return []
     flags = _FLAGS.match(pattern)
     at = 0 if flags is None else flags.end()
