@@ -24,6 +24,9 @@ from sidecar.store.indexing.patterns import compile_pattern, required_text
         (r"\Qfoo.bar\E", []),
         (r"caf\x{e9}s", []),
         ("größe", []),
+        ("数据库连接", ["数据库连"]),
+        ("[数]据库连接", ["据库连"]),
+        ("カタカナ数据", []),
         ("(?s)", []),
         ("ab", []),
     ],
@@ -33,11 +36,28 @@ def test_required_texts_are_those_that_every_match_has(pattern: str, required: l
 
 
 ATOMS = st.sampled_from(
-    ["abc", "d", ".", "[xy]", r"\.", r"\d", "(?:ab|c)", "(de)", "e*", "f+", "g?", "h{2}", "^", "$"]
+    [
+        "abc",
+        "d",
+        "数据库",
+        "中",
+        ".",
+        "[xy]",
+        r"\.",
+        r"\d",
+        "(?:ab|c)",
+        "(de)",
+        "e*",
+        "f+",
+        "g?",
+        "h{2}",
+        "^",
+        "$",
+    ]
 )
 
 
-@given(st.lists(ATOMS, min_size=1, max_size=7).map("".join), st.text("abcdefgh12.xy", max_size=30))
+@given(st.lists(ATOMS, min_size=1, max_size=7).map("".join), st.text("abcdefgh12.xy数据库中", max_size=30))
 def test_a_text_that_matches_has_every_required_text(pattern: str, text: str) -> None:
     if compile_pattern(pattern)(text):
         assert all(required in fold(text) for required in required_text(pattern))
