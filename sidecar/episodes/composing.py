@@ -21,6 +21,10 @@ LONGEST_EPISODE = 400_000
 """Characters of one episode, about."""
 
 
+NAMELESS = "default"
+"""The agent of sessions whose host names none, as memory sources know it."""
+
+
 def compose(head: SessionHead, messages: Sequence[StoredMessage], dialect: Dialect) -> bytes | None:
     """The payload for consecutive messages of one turn; `None` where they say nothing."""
     told: list[EpisodeMessage] = []
@@ -52,7 +56,7 @@ def compose(head: SessionHead, messages: Sequence[StoredMessage], dialect: Diale
         namespace=_sound(head.ref.namespace),
         session_id=_sound(head.ref.session_id),
         session_key=_sound(head.session_key) if head.session_key else None,
-        agent_id=_sound(head.agent_id) if head.agent_id else None,
+        agent_id=_sound(head.agent_id or NAMELESS),
         turn_id=_sound(first.turn_id),
         started_at=told[0].timestamp,
         ended_at=told[-1].timestamp,

@@ -37,7 +37,8 @@ class EpisodePayload(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     ended_at: str
     messages: list[EpisodeMessage]
     session_key: str | None = None
-    agent_id: str | None = None
+    agent_id: str
+    """Whose memory this is; `default` where the host names no agent."""
 
 
 class EpisodeHead(Struct, frozen=True, rename="camel"):
@@ -68,6 +69,11 @@ class Remembered(NamedTuple):
     id: str
     text: str
     score: float
+    session_id: str = ""
+    """Where it was said, and by which message; empty where the back end does not tell."""
+    message_id: str = ""
+    role: str = ""
+    timestamp: str = ""
 
 
 class EpisodeBackend(Protocol):

@@ -16,7 +16,7 @@ from sidecar.store.buffer import Episode
 
 LOOKED_BACK = 8 << 20
 """Bytes at the end of the file in which a repetition is looked for; it comes soon or never."""
-SEARCHED = 16 << 20
+SEARCHED = 4 << 20
 """Bytes at the end of the file that are searched."""
 
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -109,7 +109,17 @@ class FileBackend:
             payload = msgspec.json.decode(line, type=EpisodePayload)
             for message in payload.messages:
                 if message.role in ("user", "assistant"):
-                    ranked.add(f"{payload.key}:{message.message_id}", message.text)
+                    ranked.add(
+                        Remembered(
+                            f"{payload.key}:{message.message_id}",
+                            message.text,
+                            0.0,
+                            payload.session_id,
+                            message.message_id,
+                            message.role,
+                            message.timestamp,
+                        )
+                    )
         return ranked.best(limit)
 
     @contextmanager

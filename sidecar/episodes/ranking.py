@@ -11,6 +11,8 @@ from sidecar.store.indexing.terms import document_terms
 
 K1 = 1.2
 B = 0.75
+TERM = 6
+"""Characters of a term with what follows it, about; for texts that are not looked at closely."""
 
 
 class Ranked:
@@ -19,27 +21,31 @@ class Ranked:
     def __init__(self, query: str) -> None:
         asked = question(query)
         self._terms = frozenset((*asked.required, *asked.helpful))
-        self._found: list[tuple[str, str, dict[str, int], int]] = []
+        self._found: list[tuple[Remembered, dict[str, int], int]] = []
         self._having: Counter[str] = Counter()
         self._texts = 0
         self._length = 0
 
-    def add(self, text_id: str, text: str) -> None:
+    def add(self, candidate: Remembered) -> None:
         """Look at a text."""
-        terms = document_terms(text)
         self._texts += 1
+        folded = candidate.text.casefold()
+        if not any(term in folded for term in self._terms):
+            self._length += len(folded) // TERM
+            return
+        terms = document_terms(candidate.text)
         self._length += terms.length
         having = {term: terms.counts[term] for term in self._terms if term in terms.counts}
         if having:
             self._having.update(having.keys())
-            self._found.append((text_id, text, having, terms.length))
+            self._found.append((candidate, having, terms.length))
 
     def best(self, limit: int) -> list[Remembered]:
         """The best of them, by BM25; among equals, those that came last."""
         average = self._length / self._texts if self._texts else 1.0
         scored = [
-            Remembered(text_id, text, self._score(having, length, average))
-            for text_id, text, having, length in reversed(self._found)
+            candidate._replace(score=self._score(having, length, average))
+            for candidate, having, length in reversed(self._found)
         ]
         return sorted(scored, key=lambda found: found.score, reverse=True)[:limit]
 

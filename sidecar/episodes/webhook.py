@@ -56,10 +56,14 @@ class _Tried(NamedTuple):
     pause_s: float = 0.0
 
 
-class _Hit(msgspec.Struct):
+class _Hit(msgspec.Struct, rename="camel"):
     content: str
     id: str = ""
     score: float = 0.0
+    session_id: str = ""
+    message_id: str = ""
+    role: str = ""
+    timestamp: str = ""
 
 
 class _Hits(msgspec.Struct):
@@ -136,7 +140,12 @@ class WebhookBackend:
                 hits = msgspec.json.decode(answer, type=_Hits).results
         except (aiohttp.ClientError, msgspec.MsgspecError) as error:
             raise OSError(f"the search failed: {type(error).__name__}") from None
-        return [Remembered(hit.id, hit.content, hit.score) for hit in hits[:limit]]
+        return [
+            Remembered(
+                hit.id, hit.content, hit.score, hit.session_id, hit.message_id, hit.role, hit.timestamp
+            )
+            for hit in hits[:limit]
+        ]
 
     async def close(self) -> None:
         """Close the connections."""

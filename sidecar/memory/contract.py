@@ -26,6 +26,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from sidecar.episodes.contract import Remembered
     from sidecar.store.search import SearchableStore
 
 P = ParamSpec("P")
@@ -83,6 +84,18 @@ class MemorySource(Protocol):
         ...
 
 
+class EpisodeSearch(Protocol):
+    """Searches what a back end has taken."""
+
+    async def search(self, namespace: str, agent_id: str, query: str, limit: int) -> list[Remembered]:
+        """What fits best, best first.
+
+        Raises:
+            OSError: the back end cannot be asked.
+        """
+        ...
+
+
 class SourceHost(Protocol):
     """What the sidecar offers a source; handed to its constructor."""
 
@@ -102,6 +115,15 @@ class SourceHost(Protocol):
         Raises:
             SourceUnavailable: they do not fit the model.
         """
+        ...
+
+    @property
+    def episodes(self) -> EpisodeSearch | None:
+        """Finds what was handed over of turns; `None` where nothing is."""
+        ...
+
+    async def is_in_context(self, session_id: str, message_id: str) -> bool:
+        """Whether the model sees the message in its session, or may; false where it was cut off."""
         ...
 
     def count(self, text: str) -> int:

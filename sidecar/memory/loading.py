@@ -10,7 +10,7 @@ from sidecar.memory.contract import SourceHost, SourceUnavailable
 from sidecar.memory.coordinator import Asked
 
 GROUP = "context_sidecar.memory"
-BUILT_IN: Mapping[str, str] = {}
+BUILT_IN: Mapping[str, str] = {"episodes": "sidecar.memory.episodes:EpisodesSource"}
 """Id of a source, and `module:Class`."""
 
 

@@ -15,6 +15,7 @@ from sidecar.engines.lossless.settings import LosslessSettings
 from sidecar.engines.recall.settings import RecallSettings
 from sidecar.engines.sliding_window.settings import SlidingWindowSettings
 from sidecar.engines.terse.settings import TerseSettings
+from sidecar.memory.episodes import EpisodesSettings
 from sidecar.server.configuration import episodes
 from sidecar.server.configuration import resolve as configuration
 from sidecar.server.configuration.model import Configuration, Entry
@@ -35,7 +36,8 @@ def settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ob
 
 
 ENGINES = (DefaultSettings, TerseSettings, RecallSettings, LosslessSettings, SlidingWindowSettings)
-ALL = [*settings(Configuration), *(each for model in ENGINES for each in settings(model))]
+SOURCES = (EpisodesSettings,)
+ALL = [*settings(Configuration), *(each for model in (*ENGINES, *SOURCES) for each in settings(model))]
 
 
 @pytest.mark.parametrize(("key", "default"), ALL, ids=[key for key, _ in ALL])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from sidecar.memory.contract import SourceUnavailable
@@ -11,8 +12,12 @@ from sidecar.memory.contract import SourceUnavailable
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from sidecar.memory.contract import EpisodeSearch
     from sidecar.server.sidecar import Sidecar
     from sidecar.store.search import SearchableStore
+
+LOOKED_AT = 8
+"""Messages at the beginning of an answer among which is the first that is no system message."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,6 +56,27 @@ class ServerSourceHost:
             first = error.errors(include_url=False, include_context=False)[0]
             where = ".".join(map(str, ("plugins.entries", self._source_id, "config", *first["loc"])))
             raise SourceUnavailable(f"{where}: {first['msg']}") from None
+
+    @property
+    def episodes(self) -> EpisodeSearch | None:
+        """The back end of episodes."""
+        desk = self._sidecar.episodes
+        return desk.courier.backend if desk is not None else None
+
+    async def is_in_context(self, session_id: str, message_id: str) -> bool:
+        """Whether the message is not older than what the newest answer began with."""
+        sidecar = self._sidecar
+        live = sidecar.sessions.cached(session_id)
+        newest = live.results.newest_of(None) if live is not None else None
+        if newest is None:
+            return True
+        sent = (each for each in newest.record.sent.values() if each.verdict == "sent")
+        for decision in islice(sent, LOOKED_AT):
+            first = await sidecar.store.message(sidecar.ref(session_id), decision.message_id)
+            if first is not None and first.role != "system":
+                said = await sidecar.store.message(sidecar.ref(session_id), message_id)
+                return said is None or said.position >= first.position
+        return True
 
     def count(self, text: str) -> int:
         """Tokens of a text."""
