@@ -47,7 +47,7 @@ UNCHECKED: dict[str, tuple[str, str | None]] = {
     ),
     "CEP-VER-5": ("there is one version so far", None),
 }
-"""Clauses with a MUST that no check of a suite is about: why, and where this project tests them, if it does."""
+"""Clauses with a MUST that no check of a suite is about: why, and where this project tests them, if so."""
 
 
 class Clause(NamedTuple):
@@ -115,7 +115,7 @@ def _lines() -> Iterator[str]:
     yield ""
     share = 100 * len(checked) / len(musts)
     yield f"{len(checked)} of {len(musts)} clauses with a MUST ({share:.0f} %) have a check in the suites"
-    yield "that `context-sidecar conformance server` and `conformance client` run; the others stand at the end."
+    yield "that `context-sidecar conformance server` and `conformance client` run; the others are at the end."
     yield ""
     yield "| clause | page | checks |"
     yield "| --- | --- | --- |"
