@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING, NamedTuple
 
 from sidecar.protocol.initialize import InitializeParams, InitializeResult
 from sidecar.protocol.lifecycle import LogMessageWindowParams
 from sidecar.rpc.peer import Peer
 from sidecar.rpc.router import Router
+
+if TYPE_CHECKING:
+    from sidecar.store.search import SearchableStore
 
 EXTRA = frozenset(("pygls", "lsprotocol", "cattrs", "attrs", "attr"))
 """Top-level modules that the extra `lsp` brings."""
@@ -22,8 +26,17 @@ _WARNING = 2
 _log = logging.getLogger(__name__)
 
 
+class Stored(NamedTuple):
+    """What editors are shown of the sidecar behind the connection."""
+
+    store: SearchableStore
+    namespace: str
+    token_budget: int
+    """Size of the window that transcripts are measured by, in tokens."""
+
+
 def attach_editor(
-    router: Router, peer: Peer, params: InitializeParams, answer: InitializeResult
+    router: Router, peer: Peer, params: InitializeParams, answer: InitializeResult, stored: Stored
 ) -> InitializeResult:
     """The answer with the capabilities for editors, whose methods are served from now on.
 
@@ -38,4 +51,4 @@ def attach_editor(
         _log.warning("%s", INSTALL)
         peer.notify("window/logMessage", LogMessageWindowParams(type=_WARNING, message=INSTALL))
         return answer
-    return open_front_end(router, peer, params, answer)
+    return open_front_end(router, peer, params, answer, stored)

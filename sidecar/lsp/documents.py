@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -11,9 +12,13 @@ from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
 
 from sidecar.lsp.lines import Lines
+from sidecar.lsp.view import View
 from sidecar.rpc.errors import InvalidParams
 
 T = TypeVar("T")
+
+SHORT = 256 * 1024
+"""Bytes of a text that is read at once; a longer one is read in a thread."""
 
 
 class TranscriptDocument(TextDocument):
@@ -30,6 +35,7 @@ class TranscriptDocument(TextDocument):
         self._encoding = encoding
         self._data = None if source is None else source.encode(errors="replace")
         self._made: dict[object, object] = {}
+        self._view: asyncio.Future[View] | None = None
 
     @property
     def data(self) -> bytes:
@@ -58,14 +64,24 @@ class TranscriptDocument(TextDocument):
             self._made[make] = make(self)
         return cast(T, self._made[make])
 
+    async def view(self) -> View:
+        """The text as it is now, read; the event loop goes on while a long one is.
+
+        Raises:
+            OSError: the document is not open, and cannot be read from disk.
+        """
+        if self._view is None:
+            loop = asyncio.get_running_loop()
+            if len(self.data) <= SHORT:
+                self._view = loop.create_future()
+                self._view.set_result(View(self.uri, self.data, self._encoding))
+            else:
+                self._view = loop.run_in_executor(None, View, self.uri, self.data, self._encoding)
+        return await asyncio.shield(self._view)
+
     def places(self) -> Lines:
         """Positions in the text."""
         return self.once(_lines)
-
-    def range(self, start: int, end: int) -> types.Range:
-        """The range between two offsets in bytes."""
-        places = self.places()
-        return types.Range(types.Position(*places.place(start)), types.Position(*places.place(end)))
 
     def apply_change(self, change: types.TextDocumentContentChangeEvent) -> None:
         """Replace a piece of the text, or all of it."""
@@ -77,6 +93,7 @@ class TranscriptDocument(TextDocument):
             text = b"".join((data[:start], text, data[max(start, end) :]))
         self._data = text
         self._made.clear()
+        self._view = None
 
     @property
     def encoding(self) -> str:

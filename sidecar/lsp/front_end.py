@@ -9,6 +9,7 @@ import msgspec
 from lsprotocol import types
 from msgspec import Raw
 
+from sidecar.lsp.attach import Stored
 from sidecar.lsp.features import register_features
 from sidecar.lsp.language_server import TranscriptServer
 from sidecar.lsp.routes import run_steps, serve_features
@@ -23,10 +24,10 @@ _log = logging.getLogger(__name__)
 
 
 def open_front_end(
-    router: Router, peer: Peer, params: InitializeParams, answer: InitializeResult
+    router: Router, peer: Peer, params: InitializeParams, answer: InitializeResult, stored: Stored
 ) -> InitializeResult:
     """The answer with the editor's capabilities beside ours; the router serves their methods from now on."""
-    server = TranscriptServer(peer)
+    server = TranscriptServer(peer, stored)
     register_features(server)
     capabilities = _initialize(server, params)
     serve_features(server, router)

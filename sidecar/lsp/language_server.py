@@ -13,10 +13,14 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from sidecar import __version__
-from sidecar.lsp.documents import TranscriptDocument, TranscriptWorkspace
+from sidecar.lsp.attach import Stored
+from sidecar.lsp.documents import SHORT, TranscriptDocument, TranscriptWorkspace
+from sidecar.lsp.view import View
 from sidecar.rpc.peer import Peer
 
 T = TypeVar("T")
+
+DEFAULT_TOKEN_BUDGET = 128_000
 
 Handler = Callable[[Any], object]
 """Takes the params of a method as their type."""
@@ -112,11 +116,18 @@ class PeerProtocol(LanguageServerProtocol):
 class TranscriptServer(LanguageServer):
     """A language server for transcripts; features register themselves with its `feature` decorator."""
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Peer, stored: Stored | None = None) -> None:
+        self.stored = stored
+        """The sessions of the sidecar, where there is one behind the connection."""
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
             "context-sidecar", __version__, protocol_cls=PeerProtocol
         )
         self.connection.peer = peer
+
+    @property
+    def token_budget(self) -> int:
+        """Size of the window that transcripts are measured by, in tokens."""
+        return self.stored.token_budget if self.stored else DEFAULT_TOKEN_BUDGET
 
     @property
     def connection(self) -> PeerProtocol:
@@ -130,3 +141,14 @@ class TranscriptServer(LanguageServer):
             InvalidParams: it is not open, and cannot be read.
         """
         return cast("TranscriptWorkspace", self.workspace).transcript(uri)
+
+    async def answer(self, uri: str, make: Callable[[View], T]) -> T:
+        """What `make` makes of the document, in a thread where that is long.
+
+        Raises:
+            InvalidParams: it is not open, and cannot be read.
+        """
+        view = await self.transcript(uri).view()
+        if len(view.data) <= SHORT:
+            return make(view)
+        return await self.connection.peer.loop.run_in_executor(None, make, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import BytesIO
 from itertools import groupby
 from typing import IO, Literal, NamedTuple
@@ -11,7 +12,7 @@ from sidecar.messages.dialects import dialect
 from sidecar.messages.importers import Source, Span, Transcript, TranscriptError, detect, read
 from sidecar.messages.importers.rows import BAD_LINE, TORN_LINE
 from sidecar.messages.importers.salvage import salvage
-from sidecar.messages.pairing import pair
+from sidecar.messages.pairing import CallPlace, pair
 from sidecar.messages.turns import turn_numbers
 
 _PLAIN = ("openai-chat", "anthropic-messages")
@@ -25,6 +26,8 @@ class Entry(NamedTuple):
     span: Span
     result_names: tuple[str, ...]
     """For each tool result of the message, the tool that was called; empty where no call is known."""
+    called_in: tuple[int | None, ...] = ()
+    """For each tool result of the message, the index of the message that calls; `None` where none does."""
 
 
 class Turn(NamedTuple):
@@ -44,24 +47,40 @@ class Turn(NamedTuple):
         return next((entry for entry in self.entries if entry.reading.opens_turn), self.entries[0])
 
 
-def turns(data: bytes) -> list[Turn]:
-    """The conversation in a text of any transcript format; empty where there is none.
+class Outline(NamedTuple):
+    """The conversation in a text."""
+
+    message_format: str
+    """The dialect of its messages."""
+    entries: list[Entry]
+    """All messages, oldest first."""
+    turns: list[Turn]
+
+
+def outline(data: bytes) -> Outline:
+    """The conversation in a text of any transcript format; without messages where there is none.
 
     Of a text that is torn, or being edited, it is what can be read.
     """
     transcript = _transcript(_Text(data))
     read_message = dialect(transcript.message_format).read
     readings = [read_message(item.message) for item in transcript.items]
-    names = _result_names(readings)
+    answers = pair(readings).answers
     entries = [
-        Entry(reading, item.span, names.get(index, ()))
+        Entry(reading, item.span, *_called(readings, reading, answers.get(index, ())))
         for index, (reading, item) in enumerate(zip(readings, transcript.items, strict=True))
     ]
     numbered = zip(turn_numbers(readings), entries, strict=True)
-    return [
+    found = [
         Turn(number, [entry for _, entry in group])
         for number, group in groupby(numbered, key=lambda pair: pair[0])
     ]
+    return Outline(transcript.message_format, entries, found)
+
+
+def turns(data: bytes) -> list[Turn]:
+    """The turns of `outline`."""
+    return outline(data).turns
 
 
 class _Text:
@@ -91,10 +110,10 @@ def _transcript(source: Source) -> Transcript:
     return found
 
 
-def _result_names(readings: list[Reading]) -> dict[int, tuple[str, ...]]:
-    names: dict[int, tuple[str, ...]] = {}
-    for index, places in pair(readings).answers.items():
-        called = [readings[place.message].calls[place.number].name if place else "" for place in places]
-        results = readings[index].results
-        names[index] = tuple(name or result.name for name, result in zip(called, results, strict=True))
-    return names
+def _called(
+    readings: list[Reading], reading: Reading, places: Sequence[CallPlace | None]
+) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
+    """For each result the name of the tool, and the message that calls it."""
+    called = [readings[place.message].calls[place.number].name if place else "" for place in places]
+    names = tuple(name or result.name for name, result in zip(called, reading.results, strict=False))
+    return names, tuple(place.message if place else None for place in places)

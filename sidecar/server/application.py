@@ -35,7 +35,7 @@ from sidecar.server.failures import to_rpc_error, without_paths
 from sidecar.server.sidecar import HostProfile, Sidecar
 from sidecar.store import open_store
 from sidecar.store.contract import SessionStore, StoreError
-from sidecar.store.search import Searchable
+from sidecar.store.search import Searchable, SearchableStore
 
 CONFIG_PATH = "/initializationOptions/contextEngine/config"
 
@@ -96,9 +96,12 @@ class SidecarApplication:
         answer = _answer(version, sidecar, seat, self._router.methods)
         if _object(params.capabilities).get("textDocument") is None:
             return answer
-        from sidecar.lsp.attach import attach_editor
+        from sidecar.lsp.attach import Stored, attach_editor
 
-        return attach_editor(self._router, self._peer, params, answer)
+        stored = Stored(
+            cast("SearchableStore", store), profile.namespace, settings.limits.default_token_budget
+        )
+        return attach_editor(self._router, self._peer, params, answer, stored)
 
     async def close(self) -> None:
         """Release engines and the store."""

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from sidecar.lsp.features import document_symbol
+from sidecar.lsp.features import (
+    code_lens,
+    definition,
+    diagnostics,
+    document_symbol,
+    folding_range,
+    hover,
+    inlay_hint,
+    semantic_tokens,
+    workspace_symbol,
+)
 from sidecar.lsp.language_server import TranscriptServer
 
-FEATURES = (document_symbol,)
+FEATURES = (
+    document_symbol,
+    folding_range,
+    hover,
+    inlay_hint,
+    code_lens,
+    definition,
+    semantic_tokens,
+    diagnostics,
+    workspace_symbol,
+)
 
 
 def register_features(server: TranscriptServer) -> None:

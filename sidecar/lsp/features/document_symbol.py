@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from lsprotocol import types
 from lsprotocol.types import DocumentSymbol, SymbolInformation, SymbolKind
 
-from sidecar.lsp.documents import TranscriptDocument
 from sidecar.lsp.language_server import TranscriptServer
-from sidecar.lsp.outline import Entry, Turn, turns
+from sidecar.lsp.outline import Entry, Turn
+from sidecar.lsp.view import View
 from sidecar.messages.contract import Reading
 from sidecar.messages.excerpt import plain_text
 from sidecar.messages.importers import Span
@@ -32,43 +32,43 @@ def register(server: TranscriptServer) -> None:
     """Serve `textDocument/documentSymbol`."""
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-    def document_symbol(  # pyright: ignore[reportUnusedFunction]
+    async def document_symbol(  # pyright: ignore[reportUnusedFunction]
         params: types.DocumentSymbolParams,
     ) -> Sequence[DocumentSymbol] | Sequence[SymbolInformation]:
-        document = server.transcript(params.text_document.uri)
-        symbols = document.once(document_symbols)
-        return symbols if _takes_a_tree(server.client_capabilities) else list(_flat(document.uri, symbols))
+        uri = params.text_document.uri
+        symbols = await server.answer(uri, document_symbols)
+        return symbols if _takes_a_tree(server.client_capabilities) else list(_flat(uri, symbols))
 
 
-def document_symbols(document: TranscriptDocument) -> list[DocumentSymbol]:
+def document_symbols(view: View) -> list[DocumentSymbol]:
     """The turns of a transcript, with their messages and calls inside."""
-    return [_turn(document, turn) for turn in turns(document.data)]
+    return [_turn(view, turn) for turn in view.outline.turns]
 
 
-def _turn(document: TranscriptDocument, turn: Turn) -> DocumentSymbol:
+def _turn(view: View, turn: Turn) -> DocumentSymbol:
     count = len(turn.entries)
     return _symbol(
-        document,
-        f"{turn_id(turn.number)}: {_name(turn.opening)}",
+        view,
+        f"{turn_id(turn.number)}: {message_name(turn.opening)}",
         SymbolKind.Namespace,
         turn.span,
         detail="1 message" if count == 1 else f"{count} messages",
-        children=[_message(document, entry) for entry in turn.entries],
+        children=[_message(view, entry) for entry in turn.entries],
     )
 
 
-def _message(document: TranscriptDocument, entry: Entry) -> DocumentSymbol:
+def _message(view: View, entry: Entry) -> DocumentSymbol:
     reading = entry.reading
     calls = [
-        _symbol(document, call.name or "call", SymbolKind.Function, entry.span, detail=_short(call.arguments))
+        _symbol(view, call.name or "call", SymbolKind.Function, entry.span, detail=_short(call.arguments))
         for call in reading.calls
     ]
     kind = KINDS["tool" if reading.results else reading.role]
-    return _symbol(document, _name(entry), kind, entry.span, detail=_role(reading), children=calls or None)
+    return _symbol(view, message_name(entry), kind, entry.span, detail=_role(reading), children=calls or None)
 
 
 def _symbol(
-    document: TranscriptDocument,
+    view: View,
     name: str,
     kind: SymbolKind,
     span: Span,
@@ -76,12 +76,11 @@ def _symbol(
     detail: str,
     children: list[DocumentSymbol] | None = None,
 ) -> DocumentSymbol:
-    first_line = min(span.end, document.places().end(span.start))
     return DocumentSymbol(
         name=name,
         kind=kind,
-        range=document.range(span.start, span.end),
-        selection_range=document.range(span.start, first_line),
+        range=view.range(span),
+        selection_range=view.first_line(span),
         detail=detail,
         children=children,
     )
@@ -95,7 +94,7 @@ def _role(reading: Reading) -> str:
     return reading.wire_role if reading.role == "other" else reading.role
 
 
-def _name(entry: Entry) -> str:
+def message_name(entry: Entry) -> str:
     """What the message says, in one line that is never empty."""
     reading = entry.reading
     tools = ", ".join(filter(None, entry.result_names))

@@ -1,0 +1,58 @@
+"""Colours the roles of messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lsprotocol import types
+
+from sidecar.lsp.language_server import TranscriptServer
+from sidecar.lsp.outline import Entry
+from sidecar.lsp.view import View
+
+# Of the types that every theme colours.
+KINDS = {"user": "keyword", "assistant": "string", "system": "macro", "tool": "function", "other": "comment"}
+LEGEND = types.SemanticTokensLegend(list(KINDS.values()), [])
+
+_MEMBER = re.compile(rb'"(?:role|type)"\s*:\s*("(?:[^"\\]|\\.)*")')
+
+
+def register(server: TranscriptServer) -> None:
+    """Serve `textDocument/semanticTokens/full`."""
+
+    @server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, LEGEND)
+    async def semantic_tokens(  # pyright: ignore[reportUnusedFunction]
+        params: types.SemanticTokensParams,
+    ) -> types.SemanticTokens:
+        return await server.answer(params.text_document.uri, coloured)
+
+
+def coloured(view: View) -> types.SemanticTokens:
+    """The role of each message where its text names it, as LSP encodes tokens."""
+    data: list[int] = []
+    line = character = 0
+    for place, length, kind in sorted(_roles(view)):
+        same = place[0] == line
+        data += [place[0] - line, place[1] - character if same else place[1], length, kind, 0]
+        line, character = place
+    return types.SemanticTokens(data)
+
+
+def _roles(view: View) -> Iterator[tuple[tuple[int, int], int, int]]:
+    names = list(KINDS)
+    for entry in view.entries:
+        found = _role(view, entry)
+        if found is None:
+            continue
+        start, end = (view.places.place(offset) for offset in found)
+        kind = names.index("tool" if entry.reading.results else entry.reading.role)
+        yield (start.line, start.character), end.character - start.character, kind
+
+
+def _role(view: View, entry: Entry) -> tuple[int, int] | None:
+    wanted = f'"{entry.reading.wire_role}"'.encode(errors="replace")
+    for member in _MEMBER.finditer(view.data, entry.span.start, entry.span.end):
+        if member[1] == wanted:
+            return member.span(1)
+    return None
