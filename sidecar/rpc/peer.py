@@ -210,8 +210,9 @@ class Peer:
     def turn_soon(self) -> None:
         """Start what may start, and send what was put, at the end of this callback."""
         if not self._turn_is_due and not self._corks:
-            self._turn_is_due = True
             self.loop.call_soon(self._turn)
+            # Only now: where the stack is full, the line above raises, and no turn is due.
+            self._turn_is_due = True
 
     def pause_reading(self) -> None:
         """Read nothing until there is room again."""

@@ -108,7 +108,13 @@ class LentSession:
         return await self.own.state(name)
 
     async def save_state(self, name: str, value: bytes | None) -> None:
-        """Keep a small value durably."""
+        """Keep a small value durably.
+
+        Raises:
+            TypeError: the value is something else than bytes.
+        """
+        if not isinstance(cast(object, value), bytes | None):
+            raise TypeError(f"the value of {name!r} is a {type(value).__name__}: it must be bytes, or None")
         await self.own.save_state(name, value)
 
     async def summaries(self) -> list[SummaryNode]:

@@ -40,6 +40,7 @@ def run(
     gc.set_threshold(*_COLLECT_AFTER)
     source, sink = claim_standard_streams()
     loop = asyncio.new_event_loop()
+    _end_copies(loop, source, sink)
     try:
         code = loop.run_until_complete(_converse(make_application, StdioTransport(source, sink), limits))
         _cancel_leftovers(loop)
@@ -47,6 +48,20 @@ def run(
         loop.close()
     _leave_stuck_threads(code)
     return code
+
+
+def _end_copies(loop: asyncio.AbstractEventLoop, *streams: int) -> None:
+    """Let a copy of this process, which an engine has forked, say nothing and end instead of serving on."""
+
+    def in_copy() -> None:
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in streams:
+            os.dup2(null, stream)
+        os.close(null)
+        loop.call_soon(os._exit, 1)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=in_copy)
 
 
 async def _converse(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
@@ -132,6 +132,4 @@ class EngineRunner:
 
 
 async def _checked(work: Awaitable[T], kind: type[Struct]) -> T:
-    answer = await work
-    checked(answer, kind)
-    return answer
+    return cast(T, checked(await work, kind))

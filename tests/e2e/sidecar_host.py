@@ -40,10 +40,12 @@ class Host:
         message_format: str = "openai",
         lines: bool = False,
         initialized: bool = True,
+        environment: dict[str, str] | None = None,
         **options: Any,
     ) -> None:
         self.state_dir = state_dir
         self.lines = lines
+        self.environment = environment or {}
         self.options: Params = {"messageFormat": message_format, **options}
         self.notifications: list[Params] = []
         self.asked: list[Params] = []
@@ -214,7 +216,7 @@ class Host:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(self.state_dir)},
+            env={**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(self.state_dir), **self.environment},
         )
         assert self.process.stdin is not None and self.process.stdout is not None
         self._sink, self._source = self.process.stdin.fileno(), self.process.stdout.fileno()

@@ -159,6 +159,7 @@ class Guard:
                 seen.add(item.entry.message_id)
                 missing.pop(item.entry.message_id, None)
                 slots.append(kept(item.entry, item.kind))
+        slots = _in_order(slots)
         for entry in missing.values():
             at = next((i for i, s in enumerate(slots) if (s.place or 0) > entry.place), len(slots))
             if entry.role == "system":
@@ -202,6 +203,17 @@ class Guard:
 def _passes(slot: Slot) -> bool:
     """True for recalled text that the next answer is not going to have in this place."""
     return slot.kind in ("recall", "memory") and not (slot.made and slot.made.lasting)
+
+
+def _in_order(slots: list[Slot]) -> list[Slot]:
+    """The slots with the messages of the session in the order in which they were said."""
+    at = [i for i, slot in enumerate(slots) if slot.entry and slot.kind != "system"]
+    talk = [slots[i] for i in at]
+    ordered = sorted(talk, key=lambda slot: slot.place or 0)
+    if ordered != talk:
+        for i, slot in zip(at, ordered, strict=True):
+            slots[i] = slot
+    return slots
 
 
 def _first_other(slots: Sequence[Slot]) -> int:

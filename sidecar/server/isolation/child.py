@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 IN_FLIGHT = 1 << 16
 """Calls that may run at once; the sidecar bounds them already."""
+YIELDS = 10
+"""How much lower than the sidecar's the priority of an engine is: a busy one must not slow the others."""
 _WATCH_S = 1.0
 
 
@@ -30,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve one engine until the sidecar ends the connection; returns the exit code."""
     options = _options(arguments)
     _limit_memory(options.memory_mb << 20)
+    if hasattr(os, "nice"):
+        os.nice(YIELDS)
     threading.Thread(target=_end_with, args=(os.getppid(),), name="parent", daemon=True).start()
 
     def make(router: Router, peer: Peer) -> EngineApplication:

@@ -12,10 +12,14 @@ from sidecar import __version__
 from sidecar.engine.contract import (
     AfterTurnRequest,
     AssembleRequest,
+    CompactOutcome,
     CompactRequest,
     ContextEngine,
     IncomingMessage,
+    IngestOutcome,
     Kept,
+    MaintainOutcome,
+    PreflightOutcome,
     Session,
 )
 from sidecar.engine.loading import EngineNotLoadable, load_engine
@@ -35,7 +39,7 @@ from sidecar.protocol.initialize import (
 from sidecar.protocol.versions import LATEST
 from sidecar.rpc.call import Call
 from sidecar.rpc.errors import RpcError
-from sidecar.server.answer_checks import checked_assembly
+from sidecar.server.answer_checks import checked, checked_assembly
 from sidecar.server.configuration.settings import Limits as Bounds
 from sidecar.server.contained import Raised, contained, described
 from sidecar.server.engine_kinds import (
@@ -182,24 +186,27 @@ class EngineMembers:
 
     async def _ingest(self, session: Session, request: bytes) -> object:
         message = json.decode(request, type=IncomingMessage)
-        outcome = await self._engine.ingest(session, message)
+        outcome = checked(await self._engine.ingest(session, message), IngestOutcome)
         shown = self._engine.display(message.raw, self._dialect.glance(message.raw).role, self._dialect)
         if shown is None or outcome.display_message is not None:
             return outcome
         return msgspec.structs.replace(outcome, display_message=shown)
 
     async def _compact(self, session: Session, request: bytes) -> object:
-        return await self._engine.compact(session, json.decode(request, type=CompactRequest))
+        outcome = await self._engine.compact(session, json.decode(request, type=CompactRequest))
+        return checked(outcome, CompactOutcome)
 
     async def _after_turn(self, session: Session, request: bytes) -> Nothing:
         await self._engine.after_turn(session, json.decode(request, type=AfterTurnRequest))
         return Nothing()
 
     async def _preflight(self, session: Session, request: bytes) -> object:
-        return await self._engine.preflight(session, json.decode(request, type=AssembleRequest))
+        outcome = await self._engine.preflight(session, json.decode(request, type=AssembleRequest))
+        return checked(outcome, PreflightOutcome)
 
     async def _maintain(self, session: Session, request: bytes) -> object:
-        return await self._engine.maintain(session, json.decode(request, type=MaintainRequest).budget)
+        outcome = await self._engine.maintain(session, json.decode(request, type=MaintainRequest).budget)
+        return checked(outcome, MaintainOutcome)
 
     async def _prepare_spawn(self, session: Session, request: bytes) -> Nothing:
         asked = json.decode(request, type=PrepareSpawnRequest)
