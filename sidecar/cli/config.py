@@ -83,6 +83,7 @@ def _settings(common: Common) -> Settings:
 
 def _engine_errors(settings: Settings) -> list[str]:
     """What the engines say about their settings; no engine is started."""
+    from sidecar.memory.loading import BUILT_IN as SOURCES
     from sidecar.server.engines import EngineSlot, EngineUnavailable
 
     def no_host(*given: object) -> None:
@@ -93,7 +94,8 @@ def _engine_errors(settings: Settings) -> list[str]:
         ("runtime/complete", "runtime/compact", "runtime/rewriteTranscript", "memory/getContext")
     )
     slot = EngineSlot(settings, every, no_host)  # pyright: ignore[reportArgumentType]
-    named = [name for name, entry in settings.entries.items() if entry.enabled]
+    sources = {*SOURCES, *settings.memory.sources}
+    named = [name for name, entry in settings.entries.items() if entry.enabled and name not in sources]
     if settings.engine and settings.engine not in named:
         named.append(settings.engine)
     errors: list[str] = []
@@ -120,6 +122,8 @@ def _values(common: Common, settings: Settings) -> dict[str, Any]:
         values["store"]["url"] = _CREDENTIALS.sub("//***@", values["store"]["url"])
     if values["model"]["apiKey"]:
         values["model"]["apiKey"] = "***"
+    if values["episodes"]["secret"]:
+        values["episodes"]["secret"] = "***"
     return values
 
 

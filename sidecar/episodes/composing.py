@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from msgspec import json
 
 from sidecar.episodes.contract import EpisodeMessage, EpisodePayload
-from sidecar.messages.contract import Dialect
+from sidecar.messages.contract import Dialect, MessageError
 from sidecar.messages.excerpt import plain_text
 from sidecar.store.contract import SessionHead, StoredMessage
 
@@ -32,7 +32,10 @@ def compose(head: SessionHead, messages: Sequence[StoredMessage], dialect: Diale
     for message in messages:
         if message.heartbeat or message.role == "system":
             continue
-        reading = dialect.read(message.body)
+        try:
+            reading = dialect.read(message.body)
+        except MessageError:
+            continue
         text = "" if reading.mark is not None else _sound(plain_text(reading))
         if not text:
             continue

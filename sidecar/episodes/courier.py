@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from random import random
 
 from sidecar.episodes.contract import EpisodeBackend
@@ -32,6 +33,8 @@ class Courier:
         self._refused: set[int] = set()
         """What the back end would not take; not offered again by this process."""
         self._failures = 0
+        self._resting = asyncio.Event()
+        """Set while nothing can be delivered: all is, or the back end is left alone for a while."""
         self.problem = ""
         """Why the newest delivery failed; empty where it did not."""
 
@@ -43,12 +46,14 @@ class Courier:
     def start(self) -> None:
         """Deliver what is buffered; returns at once."""
         if self._task is None or self._task.done():
+            self._resting.clear()
             self._task = asyncio.ensure_future(self._run())
 
     async def wait(self, seconds: float) -> None:
         """Wait until nothing more can be delivered at present, but not longer than so many seconds."""
         if self._task is not None:
-            await asyncio.wait((self._task,), timeout=seconds)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._resting.wait(), seconds)
 
     async def close(self) -> None:
         """Deliver no more; what is left stays buffered."""
@@ -71,8 +76,12 @@ class Courier:
                 self._failed(type(error).__name__)
                 pause = self._back_off(0.0)
             if pause is None:
+                self._resting.set()
                 return
-            await asyncio.sleep(pause)
+            if pause:
+                self._resting.set()
+                await asyncio.sleep(pause)
+                self._resting.clear()
 
     async def _round(self) -> float | None:
         """Deliver one batch; how long to wait before the next, `None` where nothing is left to do."""

@@ -220,12 +220,12 @@ class Sidecar:
     async def turn_ended(self, seat: Seat, live: LiveSession, *, newest: bool = True) -> None:
         """Buffer what was said in turns that have ended, the newest one included or not."""
         if seat.buffers_episodes and self.episodes is not None:
-            await self.episodes.take(live, ended=newest)
+            await self.episodes.take_if_possible(live, ended=newest)
 
     async def flush_episodes(self, seat: Seat, live: LiveSession) -> None:
         """Let everything that is buffered be delivered, without waiting for it."""
         if seat.buffers_episodes and self.episodes is not None:
-            await self.episodes.take(live, ended=False)
+            await self.episodes.take_if_possible(live, ended=False)
             self.episodes.courier.start()
 
     async def forget_episodes(self, session_id: str) -> None:

@@ -12,7 +12,7 @@ from sidecar.episodes.composing import compose
 from sidecar.episodes.courier import Courier
 from sidecar.server.sessions.live import LiveSession
 from sidecar.store.buffer import BufferStore
-from sidecar.store.contract import SessionHead, SessionStore, StoredMessage
+from sidecar.store.contract import SessionHead, SessionStore, StoredMessage, StoreError
 
 _log = logging.getLogger(__name__)
 
@@ -85,6 +85,13 @@ class EpisodeDesk:
         value = json.encode(mark)
         if value != kept:
             await live.save_state(STATE, value)
+
+    async def take_if_possible(self, live: LiveSession, *, ended: bool) -> None:
+        """The same for a turn that is stored already: what goes wrong is put off until the next call."""
+        try:
+            await self.take(live, ended=ended)
+        except StoreError as error:
+            _log.warning("a turn is not buffered yet: %s", error)
 
     async def forget(self, namespace: str, session_ids: Iterable[str]) -> None:
         """Erase what a back end of ours has of sessions that are deleted."""
