@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from sidecar.store.contract import SessionRef
+from sidecar.store.indexing import jobs
 from sidecar.store.postgres import writer as postgres_writer
 from sidecar.store.postgres.store import PostgresStore
 from tests.postgres_server import shared_server
@@ -113,3 +114,14 @@ def test_two_stores_that_write_to_one_session_index_every_message_once(url: str)
             rest(store)
             assert sorted(covered(url, REF)) == list(range(1, 241))
             assert len(positions(store, "plum", limit=1000)) == 240
+
+
+def test_the_last_few_messages_of_a_session_at_rest_are_indexed(
+    filled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "CHUNK", MESSAGES + 1)
+    monkeypatch.setattr(jobs, "RESTED_MS", -60_000)
+    with Driver(lambda: PostgresStore(filled)) as store:
+        for ref in (REF, OTHER):
+            wait_for(lambda ref=ref: len(covered(filled, ref)) == MESSAGES, "it is not indexed")
+        assert len(positions(store, "plum", limit=100)) == MESSAGES

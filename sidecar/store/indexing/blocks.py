@@ -1,7 +1,8 @@
 """How terms with their places, and vocabularies, are laid out in the blocks that a store keeps.
 
 A term's block is chosen by the leading bits of a checksum. A block has the size of its list of terms, the
-terms, each behind a line break, where the places of each end, and the places of all.
+terms, each behind a line break, where the places of each end, and the places of all. Of a term that is in
+very many messages it has their number only; the places have a block of their own, which is read when needed.
 """
 
 import sys
@@ -10,17 +11,19 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from sidecar.store.indexing.shelf import NOWHERE, Places
-
 LENGTHS_BLOCK = 0xFFFF
 """The number of the block with the length codes."""
 VOCABULARY_BLOCKS = 0x8000
 """The number of the first block with words as they are spelled; blocks with places come before."""
+APART_BLOCKS = 0xC000
+"""The number of the first block with the places of one term."""
+APART_BYTES = 4096
+"""Places from this size on are kept apart."""
 MOST_BITS = 15
 
 
-class EncodedPlaces(NamedTuple):
-    """`Places` as they are kept."""
+class DecodedPlaces(NamedTuple):
+    """`Places` as they were kept."""
 
     ordinals: "array[int]"
     counts: bytes
@@ -29,6 +32,7 @@ class EncodedPlaces(NamedTuple):
 _HEAD = 5
 _SINGLY = 0
 _COUNTED = 1
+_APART = 2
 
 
 def block_of(term: str, bits: int) -> int:
@@ -49,12 +53,12 @@ def encode_places(ordinals: Sequence[int], counts: bytes | bytearray) -> bytes:
     return b"\1" + listed + counts if counts else b"\0" + listed
 
 
-def decode_places(encoded: bytes) -> EncodedPlaces:
+def decode_places(encoded: bytes) -> DecodedPlaces:
     """What `encode_places` encoded."""
     if encoded[0] == _SINGLY:
-        return EncodedPlaces(_array_of("H", encoded[1:]), b"")
+        return DecodedPlaces(_array_of("H", encoded[1:]), b"")
     size = (len(encoded) - 1) // 3
-    return EncodedPlaces(_array_of("H", encoded[1 : 1 + 2 * size]), encoded[1 + 2 * size :])
+    return DecodedPlaces(_array_of("H", encoded[1 : 1 + 2 * size]), encoded[1 + 2 * size :])
 
 
 def join_places(found: list[tuple[int, bytes]]) -> bytes:
@@ -99,15 +103,34 @@ def decode_block(block: bytes) -> list[tuple[str, bytes]]:
     return found
 
 
-def find_places(block: bytes, term: str) -> Places:
-    """Where a term occurs that would be in this block."""
+def find_encoded(block: bytes, term: str) -> bytes:
+    """The encoded places of a term that would be in this block, empty where it is not."""
     size = int.from_bytes(block[1:_HEAD], "little")
     at = block.find(b"\n%b\n" % term.encode(), _HEAD, _HEAD + size)
     if at < 0:
-        return NOWHERE
+        return b""
     index = block.count(b"\n", _HEAD, at)
     _, ends, start = _layout(block)
-    return Places(*decode_places(block[start + (ends[index - 1] if index else 0) : start + ends[index]]))
+    return block[start + (ends[index - 1] if index else 0) : start + ends[index]]
+
+
+def frequency_of(encoded: bytes) -> int:
+    """How many messages a term is in, by its encoded places."""
+    if not encoded:
+        return 0
+    if encoded[0] == _APART:
+        return int.from_bytes(encoded[3:5], "little")
+    return (len(encoded) - 1) // (3 if encoded[0] == _COUNTED else 2)
+
+
+def kept_apart(number: int, encoded: bytes) -> bytes:
+    """What stands in the block of a term whose places are in the block with this number."""
+    return b"\2" + number.to_bytes(2, "little") + frequency_of(encoded).to_bytes(2, "little")
+
+
+def place_apart(encoded: bytes) -> int | None:
+    """The number of the block with the places, `None` where these are the places."""
+    return int.from_bytes(encoded[1:3], "little") if encoded[:1] == b"\2" else None
 
 
 def _layout(block: bytes) -> tuple[int, "array[int]", int]:

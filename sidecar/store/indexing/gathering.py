@@ -65,6 +65,10 @@ class Gathered:
         ordinals = self.ordinals.get(term)
         return NOWHERE if ordinals is None else Places(ordinals, self.counts.get(term, b""))
 
+    def frequency(self, term: str) -> int:
+        """See `Shelf`."""
+        return len(self.ordinals.get(term, ()))
+
     def lengths(self) -> Sequence[int]:
         """See `Shelf`."""
         return self.length_codes

@@ -1,5 +1,6 @@
 """The jobs of indexing: messages into a segment, segments into a larger one."""
 
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
@@ -13,6 +14,10 @@ from sidecar.store.search import Extract
 
 CHUNK = 255
 """Messages in a new segment; until there are so many, searches look at the messages themselves."""
+FEW = 16
+"""Messages that are enough for a segment in a session to which nothing is added any more, as it seems."""
+RESTED_MS = 3_600_000
+"""Since when nothing was added to it."""
 LEVELS = ((8_192, 64), (40_000, 4))
 """For each level the size from which a segment is of the next one, and how many neighbours are merged. Those
 behind the last level are left as they are; 64 * 255 * 4 messages are as many as a segment can hold."""
@@ -183,10 +188,16 @@ class IndexJobs:
             free = segment.behind
         if free > last:
             return None
-        few = last - free + 1 < CHUNK
-        if few and self._tables.size(record.uid, free, last) < _CHUNK_CHARACTERS:
+        lacking = last - free + 1
+        enough = lacking >= CHUNK or (lacking >= FEW and record.updated_ms < rested_before_ms())
+        if not enough and self._tables.size(record.uid, free, last) < _CHUNK_CHARACTERS:
             return None
         return free, min(last, free + CHUNK - 1)
+
+
+def rested_before_ms() -> int:
+    """Sessions that were written to before this time are at rest."""
+    return time.time_ns() // 1_000_000 - RESTED_MS
 
 
 def _mergeable(segments: Sequence[Segment]) -> list[Segment] | None:

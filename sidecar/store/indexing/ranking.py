@@ -14,8 +14,10 @@ from sidecar.store.indexing.shelf import LENGTHS, Places, View
 
 _K1 = 1.2
 _B = 0.75
-_MOST_PLACES = 10_000
+_MOST_PLACES = 6_000
 """Occurrences of rare terms that are all ranked."""
+_MOST_COMPLETED = 1_000
+"""Messages with rare terms that are ranked by common ones too, the most promising first."""
 _NEWEST = 600
 """Of matches for common terms alone, only about so many are ranked."""
 _MOST_LOOKED_AT = 200_000
@@ -28,14 +30,32 @@ _ORDINAL = (1 << 32) - 1
 """A message is meant by a number: that of its view, and in the lower 32 bits its ordinal."""
 
 
-class _Term(NamedTuple):
-    places: list[Places]
-    """One for each view."""
-    frequency: int
-    """Messages that have it."""
-    most: float
-    """No message gets more for this term."""
-    required: bool
+class _Term:
+    """A term, with the places where it occurs as far as they are asked for."""
+
+    def __init__(self, views: Sequence[View], text: str, total: int, *, required: bool) -> None:
+        self.frequency = sum(view.frequency(text) for view in views)
+        """Messages that have it."""
+        self.most = log(1 + (total - self.frequency + 0.5) / (self.frequency + 0.5)) * (_K1 + 1)
+        """No message gets more for this term."""
+        self.required = required
+        self._views = views
+        self._text = text
+        self._places: dict[int, Places] = {}
+
+    def places(self, number: int) -> Places:
+        """Where it occurs in the view with this number."""
+        found = self._places.get(number)
+        if found is None:
+            found = self._places[number] = self._views[number].places(self._text)
+        return found
+
+    def has(self, message: int) -> bool:
+        """Whether it is in a message."""
+        ordinals = self.places(message >> 32).ordinals
+        ordinal = message & _ORDINAL
+        index = bisect_left(ordinals, ordinal)
+        return index < len(ordinals) and ordinals[index] == ordinal
 
 
 class _Scores(NamedTuple):
@@ -63,10 +83,11 @@ class Ranking:
         self._views = views
         self._narrowing = narrowing
         self._allowed: dict[int, set[int] | None] = {}
+        self._length_codes: dict[int, Sequence[int]] = {}
         total = sum(view.high - view.low for view in views)
         expect((view.shelf for view in views), (*question.required, *question.helpful))
-        terms = [_term(views, text, total, True) for text in question.required]
-        terms += [_term(views, text, total, False) for text in question.helpful]
+        terms = [_Term(views, text, total, required=True) for text in question.required]
+        terms += [_Term(views, text, total, required=False) for text in question.helpful]
         self._terms = sorted((term for term in terms if term.frequency), key=lambda term: term.frequency)
         self._norms = _norms(views, total)
         having = sum(term.required for term in self._terms)
@@ -121,11 +142,17 @@ class Ranking:
         for term in terms:
             once = [term.most / (1 + norm) for norm in norms]
             counted = term.required and self._wanted > 0
-            for number, (ordinals, counts) in enumerate(term.places):
+            for number, view in enumerate(self._views):
+                ordinals, counts = term.places(number)
                 if not ordinals:
                     continue
-                lengths = self._views[number].shelf.lengths()
+                lengths = view.shelf.lengths()
                 base = number << 32
+                if term is terms[0] and not counts and self._allowed_in(number) is None:
+                    values.update((base + ordinal, once[lengths[ordinal]]) for ordinal in ordinals)
+                    if counted:
+                        having.update((base + ordinal, 1) for ordinal in ordinals)
+                    continue
                 for ordinal, times in self._admitted(number, ordinals, counts):
                     message = base + ordinal
                     code = lengths[ordinal]
@@ -148,35 +175,40 @@ class Ranking:
         rest = sum(term.most for term in common)
         so_far = self._wanted - sum(term.required for term in common) if self._wanted > 0 else -1
         had = scores.having.get
+        bounded = len(scores.values) <= _MOST_COMPLETED
+        surely = [] if bounded else [term for term in common if term.required]
         bounds = [
-            (value + rest + (self._bonus if had(message, 0) == so_far else 0.0), message)
+            (value + rest + self._bonus, message)
+            if had(message, 0) == so_far and all(term.has(message) for term in surely)
+            else (value + rest, message)
             for message, value in scores.values.items()
         ]
         found = _Scores({}, {})
         best: list[float] = []
-        for bound, message in sorted(bounds, reverse=True):
+        for bound, message in nlargest(_MOST_COMPLETED, bounds):
             if len(best) == count and bound <= best[0]:
+                bounded = True
                 break
             final = self._complete(message, scores, common, found)
             keep = heappushpop if len(best) == count else heappush
             keep(best, final)
         unseen = rest + (self._bonus if so_far == 0 else 0.0)
         if len(best) == count and best[0] >= unseen:
-            return found, True
+            return found, bounded
         messages, exact = self._newest(common)
         for message in messages:
-            if message not in scores.values:
+            if message not in found.values:
                 self._complete(message, scores, common, found)
-        return found, exact
+        return found, exact and bounded
 
     def _complete(self, message: int, scores: _Scores, terms: Sequence[_Term], found: _Scores) -> float:
         """Add what a message gets for more terms; the score that it ends with."""
         number, ordinal = message >> 32, message & _ORDINAL
         value = scores.values.get(message, 0.0)
         having = scores.having.get(message, 0)
-        norm = self._norms[self._views[number].shelf.lengths()[ordinal]]
+        norm = self._norms[self._lengths(number)[ordinal]]
         for term in terms:
-            ordinals, counts = term.places[number]
+            ordinals, counts = term.places(number)
             index = bisect_left(ordinals, ordinal)
             if index < len(ordinals) and ordinals[index] == ordinal:
                 times = counts[index] if counts else 1
@@ -185,6 +217,11 @@ class Ranking:
         found.values[message] = value
         found.having[message] = having
         return value + self._bonus if having == self._wanted else value
+
+    def _lengths(self, number: int) -> Sequence[int]:
+        if number not in self._length_codes:
+            self._length_codes[number] = self._views[number].shelf.lengths()
+        return self._length_codes[number]
 
     def _newest(self, terms: Sequence[_Term]) -> tuple[set[int], bool]:
         """The newest messages with all terms and with each; whether that is every one."""
@@ -202,14 +239,14 @@ class Ranking:
     def _from_the_newest(self, term: _Term) -> Iterator[int]:
         for number in reversed(range(len(self._views))):
             allowed = self._allowed_in(number)
-            for ordinal in reversed(term.places[number].ordinals):
+            for ordinal in reversed(term.places(number).ordinals):
                 if allowed is None or ordinal in allowed:
                     yield number << 32 | ordinal
 
     def _add_newest_with_all(self, terms: Sequence[_Term], found: set[int]) -> None:
         looked_at = 0
         for number in reversed(range(len(self._views))):
-            rarest, *others = sorted((term.places[number].ordinals for term in terms), key=len)
+            rarest, *others = sorted((term.places(number).ordinals for term in terms), key=len)
             allowed = self._allowed_in(number)
             end = len(rarest)
             while end:
@@ -232,13 +269,6 @@ class Ranking:
         if number not in self._allowed:
             self._allowed[number] = self._views[number].admitted(self._narrowing)
         return self._allowed[number]
-
-
-def _term(views: Sequence[View], text: str, total: int, required: bool) -> _Term:
-    places = [view.places(text) for view in views]
-    frequency = sum(len(each.ordinals) for each in places)
-    weight = log(1 + (total - frequency + 0.5) / (frequency + 0.5))
-    return _Term(places, frequency, weight * (_K1 + 1), required)
 
 
 def _norms(views: Sequence[View], total: int) -> list[float]:

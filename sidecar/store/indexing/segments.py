@@ -1,31 +1,34 @@
 """Segments: shelves in the form in which a store keeps them, made from messages or from smaller ones."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import count, islice
 from typing import NamedTuple
 
 from sidecar.store.indexing.blocks import (
+    APART_BLOCKS,
+    APART_BYTES,
     LENGTHS_BLOCK,
     MOST_BITS,
-    VOCABULARY_BLOCKS,
     bits_for,
     block_of,
     decode_block,
+    decode_places,
     encode_block,
     encode_places,
-    find_places,
+    find_encoded,
+    frequency_of,
     join_places,
+    kept_apart,
+    place_apart,
 )
 from sidecar.store.indexing.gathering import Gathered
-from sidecar.store.indexing.shelf import MOST_WORDS, NOWHERE, Places, Shelf, matching_words, spelled_out
+from sidecar.store.indexing.shelf import NOWHERE, Places, Shelf
+from sidecar.store.indexing.spelling import joint_vocabulary, vocabulary_blocks, words_with
 
-FORMAT = 2
+FORMAT = 3
 """Raised with every change of what is indexed or how; what was indexed before is then indexed anew."""
 
 _BLOCK = 1_000
 """Bytes of places that are wanted in a block."""
-_WORDS = 20_000
-"""Words in a block of the vocabulary."""
 
 _AT_ONCE = 500
 """Terms that are worked on between two chances to do something else."""
@@ -76,6 +79,7 @@ class SegmentShelf:
         self._segment = segment
         self._read = read
         self._read_stamps = read_stamps
+        self._found: dict[str, bytes] = {}
 
     def blocks(self, terms: Iterable[str]) -> list[tuple[int, int]]:
         """The blocks that tell where the terms occur, and the one with the lengths."""
@@ -84,8 +88,15 @@ class SegmentShelf:
 
     def places(self, term: str) -> Places:
         """See `Shelf`."""
-        block = self._read(self._segment.segment, block_of(term, self._segment.term_bits))
-        return NOWHERE if block is None else find_places(block, term)
+        encoded = self._encoded(term)
+        apart = place_apart(encoded)
+        if apart is not None:
+            encoded = self._read(self._segment.segment, apart) or b""
+        return Places(*decode_places(encoded)) if encoded else NOWHERE
+
+    def frequency(self, term: str) -> int:
+        """See `Shelf`."""
+        return frequency_of(self._encoded(term))
 
     def lengths(self) -> Sequence[int]:
         """See `Shelf`."""
@@ -105,13 +116,14 @@ class SegmentShelf:
 
     def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
         """See `Shelf`."""
-        found: list[str] = []
-        for vocabulary in vocabularies(self._segment.segment, self._read):
-            words, complete = matching_words(vocabulary, part, opens=opens, closes=closes)
-            found += words
-            if not complete or len(found) > MOST_WORDS:
-                return found[:MOST_WORDS], False
-        return found, True
+        return words_with(self._segment.segment, self._read, part, opens=opens, closes=closes)
+
+    def _encoded(self, term: str) -> bytes:
+        found = self._found.get(term)
+        if found is None:
+            block = self._read(self._segment.segment, block_of(term, self._segment.term_bits))
+            found = self._found[term] = b"" if block is None else find_encoded(block, term)
+        return found
 
 
 def expect(shelves: Iterable[Shelf], terms: Sequence[str]) -> None:
@@ -126,15 +138,6 @@ def expect(shelves: Iterable[Shelf], terms: Sequence[str]) -> None:
         fetch(wanted)
 
 
-def vocabularies(segment: int, read: Callable[[int, int], bytes | None]) -> Iterator[bytes]:
-    """The blocks with the words of a segment; each word has a line break before and behind it."""
-    for number in count(VOCABULARY_BLOCKS):
-        block = read(segment, number)
-        if block is None:
-            break
-        yield block
-
-
 def segment_of(gathered: Gathered, session: int) -> Segment:
     """What is to be noted of a segment with these messages."""
     places = sum(2 * len(ordinals) for ordinals in gathered.ordinals.values())
@@ -146,16 +149,18 @@ def segment_of(gathered: Gathered, session: int) -> Segment:
 
 
 def blocks_of(gathered: Gathered, segment: Segment) -> Iterator[Blocks]:
-    """The blocks of a segment with these messages, some at a time, by rising number."""
+    """The blocks of a segment with these messages, some at a time."""
     by_block: dict[int, dict[str, bytes]] = {}
+    apart = _Apart()
     for index, (term, ordinals) in enumerate(gathered.ordinals.items()):
-        places = encode_places(ordinals, gathered.counts.get(term, b""))
+        places = apart.put(encode_places(ordinals, gathered.counts.get(term, b"")))
         by_block.setdefault(block_of(term, segment.term_bits), {})[term] = places
         if index % _AT_ONCE == _AT_ONCE - 1:
             yield []
     for number in sorted(by_block):
         yield [(number, encode_block(by_block[number]))]
-    yield from _vocabulary(gathered.spelled())
+    yield from apart.taken()
+    yield from vocabulary_blocks(gathered.spelled())
     yield [(LENGTHS_BLOCK, bytes(gathered.length_codes))]
 
 
@@ -177,39 +182,52 @@ def merged(segments: Sequence[Segment]) -> Segment:
 def merged_blocks(
     segments: Sequence[Segment], target: Segment, read: Callable[[int, int], bytes | None]
 ) -> Iterator[Blocks]:
-    """The blocks of the merged segment, some at a time, by rising number."""
+    """The blocks of the merged segment, some at a time."""
     bits = max(segment.term_bits for segment in segments)
+    apart = _Apart()
     for part in range(1 << bits):
         found: dict[str, list[tuple[int, bytes]]] = {}
         for index, segment in enumerate(segments):
             block = read(segment.segment, part >> (bits - segment.term_bits))
             for term, places in () if block is None else decode_block(block):
                 if segment.term_bits == bits or block_of(term, bits) == part:
-                    found.setdefault(term, []).append((segment.first - segments[0].first, places))
+                    number = place_apart(places)
+                    whole = places if number is None else read(segment.segment, number) or b"\0"
+                    found.setdefault(term, []).append((segment.first - segments[0].first, whole))
             if index % _SOURCES_AT_ONCE == _SOURCES_AT_ONCE - 1:
                 yield []
         by_block: dict[int, dict[str, bytes]] = {}
         for index, (term, places) in enumerate(found.items()):
-            by_block.setdefault(block_of(term, target.term_bits), {})[term] = join_places(places)
+            by_block.setdefault(block_of(term, target.term_bits), {})[term] = apart.put(join_places(places))
             if index % _AT_ONCE == _AT_ONCE - 1:
                 yield []
         for number in sorted(by_block):
             yield [(number, encode_block(by_block[number]))]
-    words: set[str] = set()
-    for segment in segments:
-        for vocabulary in vocabularies(segment.segment, read):
-            words.update(vocabulary.decode().strip("\n").split("\n"))
-            yield []
-    yield from _vocabulary(words)
+        yield from apart.taken()
+    yield from joint_vocabulary([segment.segment for segment in segments], read)
     yield [(LENGTHS_BLOCK, b"".join(read(each.segment, LENGTHS_BLOCK) or b"" for each in segments))]
 
 
-def _vocabulary(words: Iterable[str]) -> Iterator[Blocks]:
-    number = VOCABULARY_BLOCKS
-    listed = iter(words)
-    while some := list(islice(listed, _WORDS)):
-        yield [(number, spelled_out(some))]
-        number += 1
+class _Apart:
+    """Places that are so many that they have a block of their own."""
+
+    def __init__(self) -> None:
+        self._numbers = iter(range(APART_BLOCKS, LENGTHS_BLOCK))
+        self._waiting: Blocks = []
+
+    def put(self, encoded: bytes) -> bytes:
+        """What goes into the block of the term."""
+        number = next(self._numbers, None) if len(encoded) >= APART_BYTES else None
+        if number is None:
+            return encoded
+        self._waiting.append((number, encoded))
+        return kept_apart(number, encoded)
+
+    def taken(self) -> Iterator[Blocks]:
+        """The blocks with the places that were put since."""
+        waiting, self._waiting = self._waiting, []
+        for block in waiting:
+            yield [block]
 
 
 def _joint_bits(bits: Iterable[int]) -> int:

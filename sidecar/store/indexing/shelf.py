@@ -32,6 +32,10 @@ class Shelf(Protocol):
         """Where a term occurs."""
         ...
 
+    def frequency(self, term: str) -> int:
+        """In how many messages a term occurs; does not read where, if they are many."""
+        ...
+
     def lengths(self) -> Sequence[int]:
         """The length code of every message, see `length_code`."""
         ...
@@ -71,6 +75,12 @@ class View(NamedTuple):
             return found
         start, stop = bisect_left(ordinals, self.low), bisect_left(ordinals, self.high)
         return Places(ordinals[start:stop], counts[start:stop])
+
+    def frequency(self, term: str) -> int:
+        """In how many messages of the part a term occurs."""
+        if self.low == 0 and self.high >= self.shelf.count:
+            return self.shelf.frequency(term)
+        return len(self.places(term).ordinals)
 
     def total_length(self) -> int:
         """The sum of the lengths of the messages, as their codes give them."""

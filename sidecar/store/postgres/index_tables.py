@@ -28,7 +28,8 @@ _SIZE = (
 _GROWN = (
     "SELECT uid FROM sessions LEFT JOIN (SELECT session, sum(size) AS indexed FROM search_segments "
     f"WHERE live AND format = {FORMAT} GROUP BY session) AS known ON session = uid "
-    "WHERE message_count - shared - coalesce(indexed, 0) >= %s ORDER BY uid"
+    "WHERE message_count - shared - coalesce(indexed, 0) >= %s "
+    "OR message_count - shared - coalesce(indexed, 0) >= %s AND updated_ms < %s ORDER BY uid"
 )
 _LEFTOVERS = f"SELECT segment FROM search_segments WHERE session = %s AND (NOT live OR format < {FORMAT})"
 _GONE = (
@@ -75,9 +76,9 @@ class IndexTables(IndexReads):
         """Give a claim up."""
         self.query("SELECT pg_advisory_unlock(%s::int, %s::int)", (INDEX_LOCKS, uid % (1 << 31)))
 
-    def grown(self, least: int) -> list[int]:
-        """Sessions with at least so many messages that are not indexed."""
-        return [uid for (uid,) in self.query(_GROWN, (least,))]
+    def grown(self, least: int, few: int, before_ms: int) -> list[int]:
+        """Sessions with at least so many messages that are not indexed; fewer, if written to before."""
+        return [uid for (uid,) in self.query(_GROWN, (least, few, before_ms))]
 
     def leftovers(self, uid: int) -> list[int]:
         """Segments of a session that nobody will complete, or that an earlier version has made."""

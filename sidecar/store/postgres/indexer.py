@@ -92,7 +92,7 @@ class Indexer:
     def _look_around(self) -> None:
         now = time.monotonic()
         if now >= self._look_around_at:
-            grown = self._connected().grown(jobs.CHUNK)
+            grown = self._connected().grown(jobs.CHUNK, jobs.FEW, jobs.rested_before_ms())
             self._look_around_at = now + _LOOK_AROUND_S
             with self._changed:
                 for uid in grown:

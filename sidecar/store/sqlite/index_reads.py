@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from sidecar.store.indexing.blocks import VOCABULARY_BLOCKS
+from sidecar.store.indexing.blocks import APART_BLOCKS, LENGTHS_BLOCK, VOCABULARY_BLOCKS
 from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
 from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.records import SessionRecord
@@ -14,6 +14,10 @@ SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms,
 _SEGMENTS = (
     f"SELECT {SEGMENT_COLUMNS} FROM search_segments "
     "WHERE session = ? AND first BETWEEN ? - 65535 AND ? AND first + size > ? AND live ORDER BY first"
+)
+_SHELVES = (
+    f"{_SEGMENTS.removesuffix(' ORDER BY first')} "
+    f"AND EXISTS (SELECT 1 FROM marks WHERE name = 'index_format' AND value = {FORMAT}) ORDER BY first"
 )
 _BLOCK = "SELECT content FROM search_blocks WHERE block = ?"
 _READABLE = (
@@ -54,18 +58,15 @@ class SQLiteSearchReads(IndexReads):
 
     def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
         """See `SearchReads`."""
-        if self.value("SELECT value FROM marks WHERE name = 'index_format'") != FORMAT:
-            return []
-        return [
-            SegmentShelf(segment, self._block, self._stamps) for segment in self.segments(uid, first, last)
-        ]
+        found = self.query(_SHELVES, (uid, first, last, first))
+        return [SegmentShelf(Segment._make(row), self._block, self._stamps) for row in found]
 
     def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
         """See `SearchReads`."""
         return [session_record(row) for row in self.query(_READABLE, (namespace, agent_id))]
 
     def _block(self, segment: int, number: int) -> bytes | None:
-        if number < VOCABULARY_BLOCKS:
+        if not (VOCABULARY_BLOCKS <= number < APART_BLOCKS or number == LENGTHS_BLOCK):
             return self.block(segment, number)
         key = segment, number
         if key in self._kept:

@@ -17,8 +17,9 @@ _MOST_BEHIND = 20_000
 _GROWN = (
     "SELECT uid FROM sessions LEFT JOIN (SELECT session, sum(size) AS indexed FROM search_segments "
     "WHERE live GROUP BY session) ON session = uid "
-    "WHERE message_count - shared - coalesce(indexed, 0) >= ?"
+    "WHERE message_count - shared - coalesce(indexed, 0) >= ? AND updated_ms < ?"
 )
+_EVER = 1 << 62
 
 
 class Indexer:
@@ -28,6 +29,8 @@ class Indexer:
         self._tables = IndexTables(connection, note_rewriting)
         self._jobs = IndexJobs(self._tables, extract)
         self._grown: deque[int] = deque()
+        self._rested: deque[int] = deque()
+        """Sessions with few messages to index, which are looked at when there is nothing else to do."""
         self._writes = 0
         self._steps: Iterator[None] | None = self._begin()
 
@@ -60,25 +63,29 @@ class Indexer:
             _report(error)
             self._steps = None
             self._grown.clear()
+            self._rested.clear()
             self._writes = 0
 
     def _begin(self) -> Iterator[None]:
         with self._tables.step(None):
             self._tables.adopt_format()
         self._jobs.take_over(self._tables.retired())
-        self._grown.extend(uid for (uid,) in self._tables.query(_GROWN, (jobs.CHUNK,)))
+        self._grown.extend(uid for (uid,) in self._tables.query(_GROWN, (jobs.CHUNK, _EVER)))
+        rested = self._tables.query(_GROWN, (jobs.FEW, jobs.rested_before_ms()))
+        self._rested.extend(uid for (uid,) in rested)
         yield
         yield from self._work()
 
     def _work(self) -> Iterator[None]:
         while True:
             yield from self._jobs.clean()
-            if not self._grown:
+            waiting = self._grown or self._rested
+            if not waiting:
                 return
-            uid = self._grown[0]
+            uid = waiting[0]
             done = (yield from self._jobs.merge(uid)) or (yield from self._jobs.build(uid))
             if not done:
-                self._grown.remove(uid)
+                waiting.remove(uid)
 
 
 def _report(error: Exception) -> None:
