@@ -59,8 +59,9 @@ bench-hosts: $(INSTALLED) openclaw-plugin ## Measure turns in OpenClaw against i
 soak: $(INSTALLED) ## Run the long kill loops and load tests
 	@$(BIN)/pytest -q -m soak $(ARGS)
 
-schema: $(INSTALLED) ## Regenerate the schema and the client types
+schema: $(INSTALLED) ## Regenerate the schema, the client types and the tables about checks
 	@$(BIN)/python -m sidecar.codegen
+	@$(BIN)/python -m tests.conformance.tables
 
 venv: $(INSTALLED) ## Build or refresh .venv from requirements.lock
 

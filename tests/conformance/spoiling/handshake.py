@@ -40,6 +40,9 @@ SPOILT = {
         "does not declare all its methods", f"{_OFFER}/methods", lambda names: names[:-1], _HELLO
     ),
     "handshake/unknown_version": replies("does not tell its versions", "/error/data/supported", GONE),
+    "handshake/every_supported_version": replies(
+        "has one version whatever is asked for", f"{_OFFER}/protocolVersion", "0.9", _HELLO
+    ),
     "handshake/defaults_and_unknown_capabilities": refuses(
         "refuses capabilities it does not know",
         -32602,

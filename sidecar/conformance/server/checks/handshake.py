@@ -47,6 +47,18 @@ def unknown_version(server: Server) -> None:
         expect(isinstance(supported, list) and "1.0" in supported, f"data.supported is {supported}")
 
 
+@check("handshake", "CEP-VER-1", "CEP-VER-5")
+def every_supported_version(server: Server) -> None:
+    """Each version that `data.supported` names can be asked for, and is the one that is settled."""
+    with server.start() as host:
+        refused = host.initialize(server.params(protocolVersion="99.0"))
+        supported = refused.at("/error/data/supported")
+    assert isinstance(supported, list)
+    for version in supported:
+        with server.connect(protocolVersion=version) as host:
+            expect_equal(host.offer.get("protocolVersion"), version, "protocolVersion")
+
+
 @check("handshake", "CEP-INIT-2", "CEP-INIT-4")
 def defaults_and_unknown_capabilities(server: Server) -> None:
     """Without a version the newest holds, and unknown host capabilities are ignored."""
