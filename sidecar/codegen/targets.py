@@ -6,6 +6,7 @@ from typing import NamedTuple
 from sidecar.codegen.emitters.capabilities import emit_capabilities
 from sidecar.codegen.emitters.errors import emit_errors
 from sidecar.codegen.emitters.methods import emit_methods
+from sidecar.codegen.emitters.openrpc import emit_openrpc
 from sidecar.codegen.emitters.protocol import emit_protocol
 from sidecar.codegen.emitters.schema import emit_schema
 from sidecar.codegen.emitters.typescript import (
@@ -27,6 +28,7 @@ class Target(NamedTuple):
 TARGETS = (
     Target("spec/schema.json", emit_schema),
     Target("spec/protocol.json", emit_protocol),
+    Target("spec/openrpc.json", emit_openrpc),
     Target("spec/methods.md", emit_methods),
     Target("spec/errors.md", emit_errors),
     Target("spec/capabilities.md", emit_capabilities),

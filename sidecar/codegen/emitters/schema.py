@@ -28,7 +28,7 @@ def emit_schema(model: ProtocolModel) -> str:
     """The text of `schema.json`."""
     definitions: dict[str, Json] = dict(envelope(model))
     for name in sorted(model.types):
-        definitions[name] = _object(model.types[name])
+        definitions[name] = object_schema(model.types[name])
     document: dict[str, Json] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$comment": HEADER,
@@ -120,9 +120,10 @@ def _ref(name: str) -> Json:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def _object(named: NamedType) -> Json:
+def object_schema(named: NamedType) -> Json:
+    """The schema of a named type."""
     schema: dict[str, Json] = {"description": named.doc, "type": "object"}
-    schema["properties"] = {member.name: _property(member) for member in named.members}
+    schema["properties"] = {member.name: member_schema(member) for member in named.members}
     if required := [member.name for member in named.members if member.required]:
         schema["required"] = list[Json](required)
     if named.exactly_one:
@@ -136,7 +137,8 @@ def _present(name: str) -> Json:
     return {"properties": {name: {"not": {"type": "null"}}}, "required": [name]}
 
 
-def _property(member: Member) -> Json:
+def member_schema(member: Member) -> Json:
+    """The schema of one member, which may be `null` where it is not required."""
     schema = dict(_schema(member.shape) if member.required else _nullable(member.shape))
     if member.default is not None:
         schema["default"] = member.default
