@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sidecar.engine.contract import CompactRequest, Session
+from sidecar.engine.contract import CompactOutcome, CompactRequest, Session
 from sidecar.engines.lossless.book import Book
 from sidecar.engines.lossless.compaction import compact, current_tokens
 from sidecar.engines.lossless.upgrading import debt_of, save_debt, upgrade
@@ -10,6 +10,15 @@ from sidecar.engines.lossless.writing import Task
 
 AT_ONCE = 4
 """Owed summaries that are written after one turn."""
+
+
+async def make_room(task: Task, quick: Task, session: Session, book: Book) -> None:
+    """Compact before anything else where the hard threshold is passed."""
+    budget = book.budget
+    if await current_tokens(session, book, budget) <= budget * task.tuning.block_at:
+        return
+    outcome = await compact(task, quick, session, book, CompactRequest(budget=budget), "block", at_once=True)
+    _tell(task, session, book, outcome)
 
 
 async def tidy(task: Task, quick: Task, session: Session, book: Book) -> None:
@@ -24,9 +33,17 @@ async def tidy(task: Task, quick: Task, session: Session, book: Book) -> None:
         session.report_to(report)
         request = CompactRequest(budget=budget, force=is_sketched and not is_full)
         outcome = await compact(task, quick, session, book, request, "threshold")
+    _tell(task, session, book, outcome)
+
+
+def _tell(task: Task, session: Session, book: Book, outcome: CompactOutcome) -> None:
+    """Say what became of a compaction that nobody asked for; the same reason against it only once."""
     if outcome.compacted:
         task.host.tell_compacted(session)
         task.host.log("info", f"compacted from {outcome.tokens_before} to {outcome.tokens_after} tokens")
+    elif outcome.reason and outcome.reason != book.declined:
+        task.host.log("info", f"not compacted: {outcome.reason}")
+    book.declined = "" if outcome.compacted else outcome.reason or ""
 
 
 async def pay_debt(task: Task, session: Session, book: Book) -> None:

@@ -26,6 +26,8 @@ class Book:
         self.view: View | None = None
         self.beside: set[str] = set()
         """Ids of summaries that were made for one view."""
+        self.declined = ""
+        """Why the newest compaction that nobody asked for did nothing."""
         self.budget = 0
         """The newest budget that the host named."""
         self.guard = SpendGuard(tuning.model_calls, tuning.model_window_ms / 1000)

@@ -26,9 +26,20 @@ async def current_tokens(session: Session, book: Book, budget: int) -> int:
 
 
 async def compact(
-    task: Task, quick: Task, session: Session, book: Book, request: CompactRequest, reason: str
+    task: Task,
+    quick: Task,
+    session: Session,
+    book: Book,
+    request: CompactRequest,
+    reason: str,
+    *,
+    at_once: bool = False,
 ) -> CompactOutcome:
-    """Bring what is sent down to its target; `quick` writes without a model."""
+    """Bring what is sent down to its target; `quick` writes without a model.
+
+    With `at_once` nobody is waited for: what is not summarised yet is looked at here and there, and what a
+    model should write becomes its debt.
+    """
     started_from = book.view
     before = await current_tokens(session, book, request.budget)
     target = _target(task, request, before)
@@ -36,14 +47,15 @@ async def compact(
         told = f"{before} tokens are within the target of {target}"
         return CompactOutcome(compacted=False, reason=told, tokens_before=before)
     session.progress("looking for what can be summarised", 5)
-    if not await grow(quick, session, book):
+    if not at_once and not await grow(quick, session, book):
         return CompactOutcome(compacted=False, reason=CHANGED, tokens_before=before)
     room = target if request.force else request.budget
     planned = await plan(quick, session, book, room, target)
     if planned.view is None or planned.tokens >= before:
         return CompactOutcome(compacted=False, reason=NOTHING_LEFT, tokens_before=before)
-    upgraded = await upgrade(task, session, book, _to_write(task, book, planned.view))
-    if upgraded.by_model or task.instructions:
+    due = _to_write(task, book, planned.view)
+    upgraded = Upgraded(0, due, current=True) if at_once else await upgrade(task, session, book, due)
+    if upgraded.by_model or (task.instructions and not at_once):
         planned = await plan(quick, session, book, room, target)
     if not upgraded.current or planned.view is None or not await _swap(session, book, started_from, planned):
         return CompactOutcome(compacted=False, reason=CHANGED, tokens_before=before)

@@ -10,6 +10,7 @@ CONDENSED_TOKENS = 900
 FAN_IN = 6
 COMPACT_AT = 0.8
 COMPACT_TO = 0.5
+BLOCK_AT = 1.0
 SUMMARY_SHARE = 0.3
 PAYLOAD_TOKENS = 10_000
 MODEL_CALLS = 24
@@ -26,6 +27,7 @@ class Tuning(Struct, frozen=True, kw_only=True):
     fan_in: int = FAN_IN
     compact_at: float = COMPACT_AT
     compact_to: float = COMPACT_TO
+    block_at: float = BLOCK_AT
     summary_share: float = SUMMARY_SHARE
     payload_tokens: int = PAYLOAD_TOKENS
     model_calls: int = MODEL_CALLS

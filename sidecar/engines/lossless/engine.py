@@ -21,7 +21,7 @@ from sidecar.engine.contract import (
 )
 from sidecar.engine.host import EngineHost
 from sidecar.engine.window import SLACK, keep_window
-from sidecar.engines.lossless.background import pay_debt, tidy
+from sidecar.engines.lossless.background import make_room, pay_debt, tidy
 from sidecar.engines.lossless.book import Book, Books
 from sidecar.engines.lossless.compaction import compact, current_tokens
 from sidecar.engines.lossless.defaults import Tuning
@@ -98,10 +98,12 @@ class LosslessEngine(StoringEngine):
         return await compact(task, self._quick, session, book, request, reason)
 
     async def after_turn(self, session: Session, request: AfterTurnRequest) -> None:
-        """Starts what is due in the background: summaries, a compaction, what a model still owes."""
+        """Makes room where it must be; starts the rest of what is due in the background."""
         book = await self._books.open(session)
         book.budget = request.budget or book.budget
         await self._grow_soon(session, book)
+        if book.budget:
+            await make_room(self._task(book), self._quick, session, book)
         if book.budget and (book.compacting is None or book.compacting.done()):
             book.compacting = self._start(self._tidy(session, book))
 

@@ -29,7 +29,7 @@ class Receipt(Struct, frozen=True, kw_only=True, rename="camel"):
 
     at_ms: int
     reason: str
-    """`threshold`, `asked`, `forced`."""
+    """`threshold`, `block`, `asked`, `forced`."""
     summarised_messages: int
     """Messages that a summary stands for now and did not before."""
     covered_messages: int

@@ -23,6 +23,8 @@ class LosslessSettings(BaseModel):
     """Share of the budget beyond which a turn is followed by a compaction in the background."""
     compactTo: float = Field(default=defaults.COMPACT_TO, gt=0.05, lt=1)
     """Share of the budget that a compaction to `threshold` leaves."""
+    blockAt: float = Field(default=defaults.BLOCK_AT, gt=0.1, le=4)
+    """Share of the budget beyond which the end of a turn waits for a compaction, which asks no model then."""
     summaryShare: float = Field(default=defaults.SUMMARY_SHARE, ge=0.05, le=0.9)
     """Share of what is sent that summaries take, at least where there is more to tell."""
     payloadTokens: int = Field(default=defaults.PAYLOAD_TOKENS, ge=0)
@@ -46,6 +48,7 @@ class LosslessSettings(BaseModel):
             fan_in=self.fanIn,
             compact_at=max(self.compactAt, self.compactTo),
             compact_to=self.compactTo,
+            block_at=max(self.blockAt, self.compactAt),
             summary_share=self.summaryShare,
             payload_tokens=self.payloadTokens,
             model_calls=self.modelCalls,
