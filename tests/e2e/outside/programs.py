@@ -46,8 +46,18 @@ def run(command: list[str], home: Path, **variables: str) -> Any:
 
 def neovim(script: str, home: Path, **variables: str) -> Any:
     """What a script for Neovim prints."""
-    command = [program("nvim"), "--headless", "-u", "NONE", "-i", "NONE", "-n", "-S", str(HERE / script)]
-    return run(command, home, SERVER=SERVER, **variables)
+    command = [
+        os.environ.get("NVIM") or program("nvim"),
+        "--headless",
+        "-u",
+        "NONE",
+        "-i",
+        "NONE",
+        "-n",
+        "-S",
+        str(HERE / script),
+    ]
+    return run(command, home, **{"SERVER": SERVER, **variables})
 
 
 def emacs(script: str, home: Path, **variables: str) -> Any:

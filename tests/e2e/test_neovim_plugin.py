@@ -1,0 +1,126 @@
+"""The plugin for Neovim, headless: its commands, and what it shows in transcripts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.outside.programs import SERVER, neovim
+from tests.e2e.transcript_files import FILES, OUTPUT, lines, openai
+
+PLUGIN = Path(__file__).parents[2] / "clients" / "neovim"
+
+Json = dict[str, Any]
+
+
+def play(home: Path, *steps: Json, server: str = SERVER) -> Json:
+    """What each step gave, in order."""
+    script = home / "script.json"
+    script.write_text(json.dumps(steps), encoding="utf-8")
+    return neovim("plugin.lua", home, PLUGIN=str(PLUGIN), SCRIPT=str(script), SERVER=server)
+
+
+def run(command: str) -> Json:
+    return {"do": "run", "command": command}
+
+
+def ingest(session: str, *messages: Json) -> Json:
+    params = {"sessionId": session, "sessionKey": f"key-{session}", "messages": messages}
+    return {"do": "request", "method": "context/ingestBatch", "params": params}
+
+
+def whole(message: Json) -> Json:
+    """The message without members that are null, which Neovim's client leaves out."""
+    return {name: value for name, value in message.items() if value is not None}
+
+
+def test_the_commands_list_show_search_compact_and_check_sessions(tmp_path: Path) -> None:
+    long = [
+        {"role": role, "content": f"{role} {number} speaks of granite {'and basalt ' * 300}"}
+        for number in range(20)
+        for role in ("user", "assistant")
+    ]
+    played = play(
+        tmp_path,
+        run("Context"),
+        ingest("stones", *openai()),
+        ingest("long/1", *long),
+        run("Context"),
+        {"do": "complete", "line": "Context key-"},
+        run("Context key-stones"),
+        run("ContextSearch thanks"),
+        {"do": "quickfix"},
+        run("cc 1"),
+        run("ContextCompact key-long/1"),
+        run("Context long/1"),
+        run("ContextDoctor"),
+    )
+    empty, _, _, listed, completed, shown, _, quickfix, opened, _, compacted, doctor = played["results"]
+    assert empty["lines"] == ["There are no stored sessions in this namespace."]
+    assert [line.split()[0] for line in listed["lines"]] == ["key-long/1", "key-stones"]
+    assert "5 messages" in listed["lines"][1]
+    assert sorted(completed) == ["key-long/1", "key-stones"]
+    text = "\n".join(shown["lines"])
+    assert "recent" in text and "5 messages" in text and "sent" in text
+    assert OUTPUT.splitlines()[0] in text and "[tool]" in text
+    assert [item["text"].split(":")[0] for item in quickfix["items"]] == ["user"]
+    assert opened["name"] == "context-sidecar://session/stones"
+    assert [whole(json.loads(line)) for line in opened["lines"]] == [whole(message) for message in openai()]
+    assert any(line.startswith("Compacted from ") for line in played["said"]), played["said"]
+    assert "summary" in "\n".join(compacted["lines"]) and "summarised" in "\n".join(compacted["lines"])
+    assert doctor["lines"][0] == "Everything is well."
+
+
+@pytest.mark.parametrize("name", ["openai-chat lines", "claude-code", "codex", "pi"])
+def test_a_transcript_shows_tokens_and_answers_as_a_language_does(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "session 1.jsonl"
+    file.write_text(FILES[name], encoding="utf-8")
+    line = next(number for number, row in enumerate(FILES[name].splitlines()) if "a.txt" in row)
+    place = {"position": {"line": line, "character": 12}}
+    played = play(
+        tmp_path,
+        run(f"edit {str(file).replace(' ', chr(92) + ' ')}"),
+        {"do": "tokens", "count": 5},
+        {"do": "language", "method": "textDocument/documentSymbol", "params": {}},
+        {"do": "language", "method": "textDocument/definition", "params": place},
+        {"do": "language", "method": "textDocument/hover", "params": place},
+        {"do": "language", "method": "textDocument/foldingRange", "params": {}},
+        {"do": "language", "method": "textDocument/codeLens", "params": {}},
+        run("ContextTokens"),
+        {"do": "tokens", "count": 0},
+    )
+    _, tokens, symbols, definition, hover, folds, lenses, _, hidden = played["results"]
+    assert all(shown.endswith("tokens") for _, shown in tokens)
+    assert [symbol["name"].split(":")[0] for symbol in symbols] == ["t1", "t2"]
+    assert [found["range"]["start"]["line"] for found in definition] == [line - 1]
+    assert "`bash`" in hover["contents"]["value"]
+    assert folds and len(lenses) == 2
+    assert hidden == [] or hidden == {}
+    assert played["said"] in ([], {})
+
+
+def test_tokens_and_diagnostics_follow_what_is_typed(tmp_path: Path) -> None:
+    file = tmp_path / "chat.jsonl"
+    file.write_text(lines(*openai()), encoding="utf-8")
+    played = play(
+        tmp_path,
+        run(f"edit {file}"),
+        {"do": "tokens", "count": 5},
+        run("2delete"),
+        {"do": "diagnostics", "count": 1},
+        run("doautocmd TextChanged"),
+        {"do": "tokens", "count": 4},
+    )
+    ((line, code, _),) = played["results"][3]
+    assert (line, code) == (1, "result-without-call")
+
+
+def test_without_the_sidecar_files_open_and_commands_say_what_to_install(tmp_path: Path) -> None:
+    file = tmp_path / "chat.jsonl"
+    file.write_text(lines(*openai()), encoding="utf-8")
+    played = play(tmp_path, run(f"edit {file}"), run("Context"), server=str(tmp_path / "none"))
+    assert len(played["results"][0]["lines"]) == 5
+    assert len(played["said"]) == 1 and "uv tool install" in played["said"][0]
