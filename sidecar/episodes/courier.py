@@ -33,6 +33,8 @@ class Courier:
         self._refused: set[int] = set()
         """What the back end would not take; not offered again by this process."""
         self._failures = 0
+        self._asked = asyncio.Event()
+        """Set where somebody asked for a delivery since the last claim."""
         self._resting = asyncio.Event()
         """Set while nothing can be delivered: all is, or the back end is left alone for a while."""
         self.problem = ""
@@ -45,6 +47,7 @@ class Courier:
 
     def start(self) -> None:
         """Deliver what is buffered; returns at once."""
+        self._asked.set()
         if self._task is None or self._task.done():
             self._resting.clear()
             self._task = asyncio.ensure_future(self._run())
@@ -66,6 +69,7 @@ class Courier:
 
     async def _run(self) -> None:
         while True:
+            self._asked.clear()
             try:
                 pause = await self._round()
             except StoreError as error:
@@ -76,12 +80,22 @@ class Courier:
                 self._failed(type(error).__name__)
                 pause = self._back_off(0.0)
             if pause is None:
+                if self._asked.is_set():
+                    continue
                 self._resting.set()
                 return
             if pause:
                 self._resting.set()
-                await asyncio.sleep(pause)
+                await self._pause(pause)
                 self._resting.clear()
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait; a back end that took nothing is left alone, whoever asks for a delivery meanwhile."""
+        if self._failures:
+            await asyncio.sleep(seconds)
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._asked.wait(), seconds)
 
     async def _round(self) -> float | None:
         """Deliver one batch; how long to wait before the next, `None` where nothing is left to do."""

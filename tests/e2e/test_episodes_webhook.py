@@ -91,21 +91,22 @@ def test_what_a_receiver_refuses_is_kept_and_holds_up_nothing(tmp_path: Path) ->
         return 422 if "poison" in body["messages"][0]["text"] else 200
 
     with WebhookServer(refuse) as server:
-        with AgentHost(tmp_path, engine="default", config=to_webhook(server, timeoutMs=1000)) as host:
+        with AgentHost(tmp_path, engine="default", config=to_webhook(server, timeoutMs=3000)) as host:
             for text in ("poison", "bread"):
                 say(host, text)
             flush(host)
-            server.wait_for(lambda: len(server.posted) == 2)
-            assert server.texts == both("bread")
+            server.wait_for(lambda: server.texts == both("bread"))
             server.script = lambda body, times: 200
             host.restart()
-            server.wait_for(lambda: len(server.posted) == 3)
+            server.wait_for(lambda: len(server.texts) == 4)
         assert sorted(server.texts) == sorted(both("poison", "bread"))
 
 
 def test_a_kill_between_delivery_and_deletion_repeats_one_episode_at_most(tmp_path: Path) -> None:
     with WebhookServer(lambda body, times: HANG) as server:
-        with AgentHost(tmp_path, engine="default", config=to_webhook(server, timeoutMs=1000)) as host:
+        with AgentHost(
+            tmp_path, engine="default", config=to_webhook(server, timeoutMs=2000, retries=0)
+        ) as host:
             for text in TURNS:
                 say(host, text)
             flush(host)
@@ -113,7 +114,7 @@ def test_a_kill_between_delivery_and_deletion_repeats_one_episode_at_most(tmp_pa
             server.script = lambda body, times: 200
             host.restart(signal.SIGKILL)
             until_taken(server, host, len(TURNS))
-        assert server.texts == both(*TURNS)
+        assert sorted(server.texts) == sorted(both(*TURNS)), "others may come before the one that is claimed"
         assert sorted(server.keys.values()) == [1, 1, 1, 1, 2]
 
 
