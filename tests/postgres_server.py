@@ -49,6 +49,11 @@ class PostgresServer:
         return f"host={self._socket} user=tests dbname=postgres"
 
     @property
+    def socket_path(self) -> str:
+        """The Unix socket that it listens on."""
+        return str(self._socket / ".s.PGSQL.5432")
+
+    @property
     def pid(self) -> int:
         """The id of the server's first process."""
         assert self._process is not None

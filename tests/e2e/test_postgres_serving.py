@@ -1,11 +1,20 @@
 """Sidecars that keep their sessions in PostgreSQL."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.sidecar_host import Host, Refused
-from tests.postgres_server import shared_server
+from tests.e2e.sidecar_host import Host, Refused, exported
+from tests.postgres_server import PostgresServer, shared_server
+
+
+@pytest.fixture
+def crashing_server() -> Iterator[PostgresServer]:
+    """A server that a test may kill."""
+    server = PostgresServer(durable=True)
+    yield server
+    server.remove()
 
 
 def message(text: str) -> dict[str, object]:
@@ -53,3 +62,46 @@ def test_a_store_that_cannot_be_opened_is_1006_with_a_hint(
             host.initialize()
         assert refused.value.code == 1006
         assert part in refused.value.data["hint"]
+
+
+def test_requests_under_load_outlast_a_crash_of_the_server_and_none_is_half_done(
+    tmp_path: Path, crashing_server: PostgresServer
+) -> None:
+    config = {"store": {"kind": "postgres", "url": crashing_server.url}}
+    with Host(tmp_path, engine="full", config=config) as host:
+        ids = [ingest(host, n) for n in range(100)]
+        crashing_server.kill()
+        ids += [ingest(host, n) for n in range(100, 200)]
+        crashing_server.start()
+        kept: list[str] = []
+        for number, answer in enumerate(host.wait_all(ids)):
+            if isinstance(answer, Refused):  # where the machine is so slow that the limit is over
+                assert (answer.code, answer.data["retryable"]) == (1006, True)
+            else:
+                kept.append(f"text {number}")
+        host.wait(ingest(host, 200))
+        assert said(host) == [*kept, "text 200"]
+
+
+def test_a_server_that_stays_away_is_1006_after_the_limit_and_the_sidecar_goes_on_when_it_is_back(
+    tmp_path: Path, crashing_server: PostgresServer
+) -> None:
+    config = {"store": {"kind": "postgres", "url": crashing_server.url}}
+    with Host(tmp_path, engine="full", config=config) as host:
+        host.wait(ingest(host, 0))
+        crashing_server.kill()
+        refused = host.wait_all([ingest(host, n) for n in range(1, 20)])
+        crashing_server.start()
+        assert {answer.code for answer in refused} == {1006}
+        assert all(answer.data["retryable"] for answer in refused)
+        while isinstance(host.wait_all([ingest(host, 20)])[0], Refused):
+            pass
+        assert said(host) == ["text 0", "text 20"]
+
+
+def ingest(host: Host, number: int) -> int:
+    return host.send("context/ingest", sessionId="s", message=message(f"text {number}"))
+
+
+def said(host: Host) -> list[str]:
+    return [each["message"]["content"] for each in exported(host, "s")]

@@ -71,7 +71,7 @@ async def _pruned(target: Target, rules: RetentionSettings, progress: Progress, 
     store = open_store("sqlite" if target.url is None else "postgres", target.path, url=target.url)
     done = 0
 
-    def told(pruned: Pruned) -> None:
+    async def told(pruned: Pruned) -> None:
         nonlocal done
         done += 1
         progress(f"erased {done} sessions, the last one {pruned.session_id[:40]}", 0, 0)

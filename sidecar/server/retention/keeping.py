@@ -67,6 +67,10 @@ class Retention:
             ref.namespace == sidecar.profile.namespace and sidecar.sessions.cached(ref.session_id) is not None
         )
 
-    def _forget(self, pruned: Pruned) -> None:
-        if pruned.namespace == self._sidecar.profile.namespace:
-            self._sidecar.forget_choices()
+    async def _forget(self, pruned: Pruned) -> None:
+        """Erase what is kept of a session beside the store."""
+        sidecar = self._sidecar
+        if pruned.namespace == sidecar.profile.namespace:
+            sidecar.forget_choices()
+        if sidecar.episodes is not None:
+            await sidecar.episodes.forget(pruned.namespace, (pruned.session_id,))

@@ -48,7 +48,7 @@ class Pruning:
         *,
         in_use: Callable[[SessionRef], bool] = lambda _: False,
         pause: Callable[[], Awaitable[None]] = _at_once,
-        told: Callable[[Pruned], None] = lambda _: None,
+        told: Callable[[Pruned], Awaitable[None]] | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
@@ -94,7 +94,8 @@ class Pruning:
                     self._left.add(head.ref)
                 if done is not None:
                     pruned.append(done)
-                    self._told(done)
+                    if self._told is not None and not dry:
+                        await self._told(done)
                     if excess > 0:
                         excess = excess - await self._share_of(head) if dry else await self._excess()
 
