@@ -85,7 +85,11 @@ async def _pruned(target: Target, rules: RetentionSettings, progress: Progress, 
 
 def _check_there(target: Target) -> None:
     """Refuse to make a store where there is none."""
-    if target.url is None:
+    if target.url is not None:
+        from sidecar.store.postgres import upkeep
+
+        upkeep.versions(target.url)
+    else:
         from sidecar.store.sqlite.upkeep.tidying import versions
 
         versions(target.file(""))

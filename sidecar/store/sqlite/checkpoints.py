@@ -33,6 +33,7 @@ class Checkpoints:
         self._rewritten = True
         """Whether the log may hold pages to clean; a process that was killed may have left some."""
         self._unscrubbed = False
+        self._version: int | None = None
         connection.set_wal_hook(self._note_pages)
 
     def note_rewriting(self) -> None:
@@ -75,6 +76,7 @@ class Checkpoints:
     def _checkpoint(self, mode: int, busy_ms: int = 0) -> bool:
         self._pages = 0
         try:
+            self._note_others()
             connection = self._cleaning_connection(busy_ms) if self._rewritten else self._connection
             logged, written = connection.wal_checkpoint(mode=mode)
         except (apsw.Error, OSError):
@@ -88,6 +90,12 @@ class Checkpoints:
             self._cleaner = connect(self._path, self._cleaning.name, busy_ms=0, cache_kib=_CACHE_KIB)
         self._cleaner.set_busy_timeout(busy_ms)
         return self._cleaner
+
+    def _note_others(self) -> None:
+        """Where another connection has written, its pages in the log may have to be cleaned too."""
+        version = self._connection.pragma("data_version")
+        self._rewritten = self._rewritten or version != self._version
+        self._version = version
 
     def _note_pages(self, _connection: Any, _database: str, pages: int) -> int:
         self._pages = pages
