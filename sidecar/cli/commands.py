@@ -33,6 +33,7 @@ ENTRIES = {
     "doctor": Entry("sidecar.cli.doctor", "Look for what is wrong, and tell what to do."),
     "engines": Entry("sidecar.cli.engines.command", "List, make, link, install, select, check engines."),
     "sessions": Entry("sidecar.cli.sessions", "List, show, export, import or delete stored sessions."),
+    "memory": Entry("sidecar.cli.memory", "Show what was injected into a session, list or forget facts."),
     "db": Entry("sidecar.cli.db.command", "Check, copy, repair or tidy the store."),
     "config": Entry("sidecar.cli.config", "Show or validate the configuration."),
     "conformance": Entry(

@@ -124,6 +124,9 @@ def _values(common: Common, settings: Settings) -> dict[str, Any]:
         values["model"]["apiKey"] = "***"
     if values["episodes"]["secret"]:
         values["episodes"]["secret"] = "***"
+    service = values["plugins"]["entries"].get("http", {}).get("config", {})
+    for name in {"apiKey", "headers"} & set(service):
+        service[name] = "***"
     return values
 
 

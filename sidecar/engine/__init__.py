@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from sidecar.engine.entry import Entry
     from sidecar.engine.host import EngineHost, HostCapabilityMissing, HostRequestFailed
+    from sidecar.engine.memory_prompt import build_memory_system_prompt_addition
     from sidecar.engine.overflow import Overflow
     from sidecar.engine.window import (
         Window,
@@ -73,6 +74,7 @@ __all__ = [
     "Tail",
     "Timeline",
     "Window",
+    "build_memory_system_prompt_addition",
     "cut_window",
     "delegate_compaction_to_runtime",
     "drop_turns",
@@ -88,6 +90,7 @@ _ELSEWHERE = {
     "HostRequestFailed": "host",
     "Overflow": "overflow",
     "Window": "window",
+    "build_memory_system_prompt_addition": "memory_prompt",
     "cut_window": "window",
     "delegate_compaction_to_runtime": "compaction",
     "drop_turns": "window",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from sidecar.episodes.contract import Remembered
+    from sidecar.store.buffer import BufferStore
     from sidecar.store.search import SearchableStore
 
 P = ParamSpec("P")
@@ -107,6 +108,10 @@ class SourceHost(Protocol):
     @property
     def store(self) -> SearchableStore:
         """The stored sessions."""
+        ...
+
+    def buffer(self, name: str) -> BufferStore:
+        """A durable buffer and set of ids under a name that is the source's own."""
         ...
 
     def settings(self, model: type[M]) -> M:

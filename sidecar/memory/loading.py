@@ -10,7 +10,13 @@ from sidecar.memory.contract import SourceHost, SourceUnavailable
 from sidecar.memory.coordinator import Asked
 
 GROUP = "context_sidecar.memory"
-BUILT_IN: Mapping[str, str] = {"episodes": "sidecar.memory.episodes:EpisodesSource"}
+BUILT_IN: Mapping[str, str] = {
+    "episodes": "sidecar.memory.episodes:EpisodesSource",
+    "workspace": "sidecar.memory.sources.workspace:WorkspaceSource",
+    "history": "sidecar.memory.sources.history:HistorySource",
+    "facts": "sidecar.memory.sources.facts:FactsSource",
+    "http": "sidecar.memory.sources.http:HttpSource",
+}
 """Id of a source, and `module:Class`."""
 
 

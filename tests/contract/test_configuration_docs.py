@@ -16,6 +16,10 @@ from sidecar.engines.recall.settings import RecallSettings
 from sidecar.engines.sliding_window.settings import SlidingWindowSettings
 from sidecar.engines.terse.settings import TerseSettings
 from sidecar.memory.episodes import EpisodesSettings
+from sidecar.memory.sources.facts import FactsSettings
+from sidecar.memory.sources.history import HistorySettings
+from sidecar.memory.sources.http import HttpSettings
+from sidecar.memory.sources.workspace import WorkspaceSettings
 from sidecar.server.configuration import episodes
 from sidecar.server.configuration import resolve as configuration
 from sidecar.server.configuration.model import Configuration, Entry
@@ -36,8 +40,17 @@ def settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ob
 
 
 ENGINES = (DefaultSettings, TerseSettings, RecallSettings, LosslessSettings, SlidingWindowSettings)
-SOURCES = (EpisodesSettings,)
-ALL = [*settings(Configuration), *(each for model in (*ENGINES, *SOURCES) for each in settings(model))]
+SOURCES = {
+    "workspace": WorkspaceSettings,
+    "history": HistorySettings,
+    "facts": FactsSettings,
+    "http": HttpSettings,
+}
+ALL = [
+    *settings(Configuration),
+    *(each for model in (*ENGINES, EpisodesSettings) for each in settings(model)),
+    *(each for name, model in SOURCES.items() for each in settings(model, f"plugins.entries.{name}.config.")),
+]
 
 
 @pytest.mark.parametrize(("key", "default"), ALL, ids=[key for key, _ in ALL])

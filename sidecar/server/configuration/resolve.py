@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sidecar.engine.guard.pruning_rules import PruningRules
 from sidecar.engine.links import LINKS_FILE
-from sidecar.server.configuration.from_wire import from_the_wire
+from sidecar.server.configuration.from_wire import from_the_wire, without_secrets
 from sidecar.server.configuration.settings import (
     EngineEntry,
     EpisodeSettings,
@@ -114,7 +114,9 @@ def _merged(
     overrides = from_the_wire(overrides, warnings)
     _validated("configuration file", from_file)
     _validated("config", overrides)
-    merged: Configuration = _validated("configuration", _deep(from_file, overrides))
+    merged: Configuration = _validated(
+        "configuration", _deep(without_secrets(from_file, overrides), overrides)
+    )
     warnings += [f"unknown setting {name}" for name in merged.unknown_keys()]
     limits = merged.limits
     host_state_dir = overrides.get("stateDir")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from sidecar.memory.contract import EpisodeSearch
     from sidecar.server.sidecar import Sidecar
+    from sidecar.store.buffer import BufferStore
+    from sidecar.store.buffering import HoldsBuffers
     from sidecar.store.search import SearchableStore
 
 LOOKED_AT = 8
@@ -41,6 +43,12 @@ class ServerSourceHost:
     def store(self) -> SearchableStore:
         """The stored sessions."""
         return cast("SearchableStore", self._sidecar.store)
+
+    def buffer(self, name: str) -> BufferStore:
+        """A durable buffer and set of ids of the source's own."""
+        from sidecar.store import open_buffer
+
+        return open_buffer(cast("HoldsBuffers", self._sidecar.store), self.namespace, name)
 
     def settings(self, model: type[M]) -> M:
         """The source's settings as its own model.

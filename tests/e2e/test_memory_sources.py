@@ -1,0 +1,110 @@
+"""Built-in memory sources, over sessions of one agent and of others."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.memory_host import MemoryHost, addition, appended
+
+
+def using(*sources: str, **configs: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "plugins": {
+            "slots": {"memory": list(sources)},
+            "entries": {name: {"config": config} for name, config in configs.items()},
+        }
+    }
+
+
+def move_to(host: MemoryHost, session: str, agent: str = "agent-1") -> None:
+    host.session, host.agent, host.transcript = session, agent, []
+
+
+def test_what_was_said_in_an_earlier_session_is_recalled_in_another(tmp_path: Path) -> None:
+    with MemoryHost(tmp_path, config=using("history")) as host:
+        host.say("The staging database listens on port 6543 at heron.", "Noted.")
+        host.say("The cat is called Mons.", "A nice name.")
+        move_to(host, "s2")
+        text = appended(host.say("On which port does the staging database listen?"))
+    assert "port 6543 at heron" in text
+    assert "Earlier conversation (s1, t1, " in text
+    assert "Mons" not in text
+
+
+def test_another_agent_is_told_nothing_of_it(tmp_path: Path) -> None:
+    with MemoryHost(tmp_path, config=using("history", "facts")) as host:
+        host.say("Always answer in Norwegian. The staging database listens on port 6543.")
+        move_to(host, "s2", "agent-2")
+        answer = host.say("On which port does the staging database listen?")
+        assert "6543" not in appended(answer) + addition(answer)
+
+
+def test_a_session_is_not_told_of_itself(tmp_path: Path) -> None:
+    with MemoryHost(tmp_path, config=using("history")) as host:
+        host.say("The staging database listens on port 6543 at heron.")
+        assert not appended(host.say("On which port does the staging database listen?"))
+
+
+def test_a_standing_instruction_holds_in_the_next_session(tmp_path: Path) -> None:
+    with MemoryHost(tmp_path, config=using("facts")) as host:
+        host.say("From now on, write all dates as 2024-03-15.")
+        host.say("What is the weather like?")
+        move_to(host, "s2")
+        text = addition(host.say("Hello there, which day is it?"))
+    assert "write all dates as 2024-03-15" in text
+    assert "The user's instruction (s1, t1, " in text
+    assert "weather" not in text
+
+
+def test_a_fact_that_is_said_and_quoted_again_and_again_is_offered_once(tmp_path: Path) -> None:
+    with MemoryHost(tmp_path, config=using("facts")) as host:
+        for session in ("s1", "s2", "s3", "s4"):
+            move_to(host, session)
+            answer = host.ask("From now on, call me Captain Skjelbred.")
+            quote = f"As you said: From now on, call me Captain Skjelbred.\n{addition(answer)}"
+            host.commit("From now on, call me Captain Skjelbred.", answer, quote)
+        move_to(host, "s5")
+        text = addition(host.say("Good morning to you."))
+    assert text.count("Captain Skjelbred") == 1
+
+
+def test_sections_of_notes_come_where_a_prompt_asks_for_them(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    (notes / "deep").mkdir(parents=True)
+    (notes / "MEMORY.md").write_text("# About\n\nThe project is called Ptarmigan.\n", encoding="utf-8")
+    (notes / "deep" / "ops.md").write_text(
+        "# Operations\n\n## Backups\n\nBackups run at 03:40 UTC.\n\n## Lunch\n\nSoup on Mondays.\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "outside.md").write_text("Backups are secret.", encoding="utf-8")
+    (notes / "link.md").symlink_to(tmp_path / "outside.md")
+    with MemoryHost(tmp_path / "state", config=using("workspace", workspace={"path": str(notes)})) as host:
+        answer = host.say("When do the backups run?")
+        assert "The project is called Ptarmigan." in addition(answer)
+        assert "Note deep/ops.md:3-6:\n## Backups\n\nBackups run at 03:40 UTC." in appended(answer)
+        assert "Soup" not in appended(answer)
+        assert "secret" not in appended(answer)
+        (notes / "deep" / "ops.md").write_text("## Backups\n\nBackups run at 05:00 UTC.\n", encoding="utf-8")
+        again = appended(host.say("When do the backups run, please?", citationsMode="off"))
+        assert "Note:\n## Backups\n\nBackups run at 05:00 UTC." in again
+
+
+def test_each_of_several_sources_keeps_to_its_own_budget(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "big.md").write_text("# Ports\n\nstaging database port list\n" + "0815 " * 200, encoding="utf-8")
+    (notes / "small.md").write_text("# Port\n\nThe staging port is 1.\n", encoding="utf-8")
+    both = using("history", "workspace", workspace={"path": str(notes), "tokenBudget": 60})
+    with MemoryHost(tmp_path / "state", config=both) as host:
+        host.say("The staging database listens on port 6543 at heron.", "Noted.")
+        move_to(host, "s2")
+        text = appended(host.say("On which port does the staging database listen?"))
+    assert "6543" in text
+    assert "The staging port is 1." in text
+    assert "0815" not in text
+
+
+def test_a_source_that_cannot_be_loaded_costs_itself_only(tmp_path: Path) -> None:
+    with MemoryHost(tmp_path, config=using("workspace", "none-such", "history")) as host:
+        host.say("The staging database listens on port 6543 at heron.", "Noted.")
+        move_to(host, "s2")
+        assert "6543" in appended(host.say("On which port does the staging database listen?"))
