@@ -159,14 +159,15 @@ def test_nothing_is_deleted_without_a_yes(stored: Path) -> None:
 def test_config_shows_what_is_in_force(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(
-        '[limits]\ndefaultTokenBudget = 9000\n[store]\nurl = "postgresql://me:secret@db/x"\n',
+        '[limits]\ndefaultTokenBudget = 9000\n[store]\nurl = "postgresql://me:sesame@db/x"\n'
+        '[plugins.entries.http.config]\nurl = "http://db/"\napiKey = "sesame"\nheaders = {Cookie = "sesame"}\n',
         encoding="utf-8",
     )
     result = run_cli("config", "show", "--json", "--config", str(file), state_dir=tmp_path)
     values = json.loads(result.stdout)
     assert values["limits"]["defaultTokenBudget"] == 9000
     assert values["stateDir"] == str(tmp_path)
-    assert "secret" not in result.stdout
+    assert "sesame" not in result.stdout
     assert (
         "limits.defaultTokenBudget = 9000"
         in run_cli("config", "show", "--config", str(file), state_dir=tmp_path).stdout
