@@ -106,6 +106,10 @@ class AgentHost:
     ) -> None:
         self._end(signal.SIGKILL)
 
+    def kill(self) -> None:
+        """End the process at once, from any thread; `restart` starts another one."""
+        self._process.kill()
+
     def restart(self, how: signal.Signals = signal.SIGTERM, **options: object) -> None:
         """End the process and start another one on the same state."""
         self._end(how)

@@ -30,28 +30,44 @@ def test_a_history_without_any_summary_is_covered_at_once(budget: int, tmp_path:
         assert not broken_rules("openai", budget, messages, answer)
 
 
-def test_a_long_run_is_covered_at_every_moment(tmp_path: Path) -> None:
+def long_run(state: Path, turns: int, *, switches: float, compactions: float, ends: float) -> None:
+    """A session that grows turn by turn; shares of the turns bring another budget, a compaction, an end."""
     random = Random(3)
     messages: list[bytes] = []
     ids: list[str] = []
-    budget, before = 32_000, None
-    with AgentHost(tmp_path, engine="lossless", config=SMALL_LEAVES) as host:
-        for number, turn in enumerate(conversation(150)):
+    budget, before, kept, followed = 32_000, None, 0, 0
+    with AgentHost(state, engine="lossless", config=SMALL_LEAVES) as host:
+        for number, turn in enumerate(conversation(turns)):
             ids += host.ingest("s", *turn)
             messages += turn
-            if random.random() < 0.1:
+            switched = random.random() < switches
+            if switched:
                 budget = random.choice(BUDGETS[:4])
-            if random.random() < 0.05:
+            if random.random() < compactions:
                 host.call("context/compact", sessionId="s", tokenBudget=budget)
-            if random.random() < 0.05:
+            if random.random() < ends:
                 host.restart(random.choice((signal.SIGKILL, signal.SIGTERM)))
             answer = host.assemble("s", tokenBudget=budget)
             assert uncovered(host, ids, messages, answer) == [], f"turn {number}, budget {budget}"
             assert not broken_rules("openai", budget, messages, answer, before)
+            if before is not None and not switched:
+                followed += 1
+                kept += answer.raw[: len(before.raw)] == before.raw
             before = answer
             host.call("context/afterTurn", sessionId="s", tokenBudget=budget)
         assert not broken_edges(listed(host))
         assert max(node["depth"] for node in listed(host)) >= 2
+    print(f"{turns} turns, the prefix was kept in {100 * kept / followed:.1f} % of those without a switch")
+
+
+def test_a_long_run_is_covered_at_every_moment(tmp_path: Path) -> None:
+    long_run(tmp_path, 100, switches=0.1, compactions=0.05, ends=0.03)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_two_thousand_turns_are_covered_at_every_moment(tmp_path: Path) -> None:
+    long_run(tmp_path, 2000, switches=0.03, compactions=0.02, ends=0.02)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -129,7 +145,7 @@ def test_messages_put_in_later_are_covered_too(tmp_path: Path) -> None:
         host.assemble("s", tokenBudget=8000)
         host.call("context/maintain", sessionId="s")
         host.call("context/bootstrap", sessionId="s", messages=[Raw(message) for message in messages])
-        ids = [m["messageId"] for m in _exported(host)]
+        ids = [str(m["messageId"]) for m in _exported(host)]
         assert len(ids) == len(messages) and late
         answer = host.assemble("s", tokenBudget=8000)
         assert uncovered(host, ids, messages, answer) == []

@@ -14,6 +14,8 @@ from sidecar.engines.lossless.upgrading import Upgraded, save_debt, upgrade
 from sidecar.engines.lossless.view import View
 from sidecar.engines.lossless.writing import Task
 
+ROUNDS = 2
+"""Times that a model is asked: its summaries are short, so that finer ones come into what is sent."""
 CHANGED = "the history changed while the summaries were written"
 NOTHING_LEFT = "nothing left to compact: only what the model needs next is sent in full"
 
@@ -53,10 +55,18 @@ async def compact(
     planned = await plan(quick, session, book, room, target)
     if planned.view is None or planned.tokens >= before:
         return CompactOutcome(compacted=False, reason=NOTHING_LEFT, tokens_before=before)
+    upgraded = Upgraded(0, [], current=True)
+    asked: set[str] = set()
     due = _to_write(task, book, planned.view)
-    upgraded = Upgraded(0, due, current=True) if at_once else await upgrade(task, session, book, due)
-    if upgraded.by_model or (task.instructions and not at_once):
+    for _ in range(0 if at_once else ROUNDS):
+        more = await upgrade(task, session, book, due)
+        upgraded = Upgraded(upgraded.by_model + more.by_model, upgraded.owed + more.owed, more.current)
+        asked.update(due)
+        if not more.current or not (more.by_model or task.instructions):
+            break
         planned = await plan(quick, session, book, room, target)
+        due = [node for node in _to_write(task, book, planned.view) if node not in asked]
+    upgraded = upgraded._replace(owed=upgraded.owed + [node for node in due if node not in asked])
     if not upgraded.current or planned.view is None or not await _swap(session, book, started_from, planned):
         return CompactOutcome(compacted=False, reason=CHANGED, tokens_before=before)
     await save_debt(session, (), upgraded.owed)
@@ -71,9 +81,9 @@ async def compact(
     )
 
 
-def _to_write(task: Task, book: Book, view: View) -> list[str]:
+def _to_write(task: Task, book: Book, view: View | None) -> list[str]:
     """The summaries of a view that no model has written yet, where one may, or where there are wishes."""
-    if task.summariser is task.host.extractive and not task.instructions:
+    if view is None or (task.summariser is task.host.extractive and not task.instructions):
         return []
     shown = [book.forest.get(segment.node_id) for segment in view.segments]
     return [node.node_id for node in shown if node and (node.quality == "deterministic" or task.instructions)]
