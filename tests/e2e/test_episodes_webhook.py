@@ -14,6 +14,7 @@ from aiohttp import web
 
 from tests.e2e.agent_host import AgentHost
 from tests.e2e.episode_sessions import SECRET, both, flush, say, to_webhook, until_taken
+from tests.postgres_server import shared_server
 from tests.webhook_server import HANG, RESET, WebhookServer
 
 TURNS = [f"thought number {number}" for number in range(5)]
@@ -118,8 +119,12 @@ def test_a_kill_between_delivery_and_deletion_repeats_one_episode_at_most(tmp_pa
         assert sorted(server.keys.values()) == [1, 1, 1, 1, 2]
 
 
-def test_two_processes_on_one_store_deliver_each_episode_once(server: WebhookServer, tmp_path: Path) -> None:
-    config = to_webhook(server)
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_two_processes_on_one_store_deliver_each_episode_once(
+    kind: str, server: WebhookServer, tmp_path: Path
+) -> None:
+    store = {"kind": kind, "url": shared_server().fresh()} if kind == "postgres" else {"kind": kind}
+    config = {**to_webhook(server), "store": store}
     with (
         AgentHost(tmp_path, engine="default", config=config) as one,
         AgentHost(tmp_path, engine="sliding-window", config=config) as other,
