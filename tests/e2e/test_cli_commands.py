@@ -160,7 +160,8 @@ def test_config_shows_what_is_in_force(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(
         '[limits]\ndefaultTokenBudget = 9000\n[store]\nurl = "postgresql://me:sesame@db/x"\n'
-        '[plugins.entries.http.config]\nurl = "http://db/"\napiKey = "sesame"\nheaders = {Cookie = "sesame"}\n',
+        '[plugins.entries.http.config]\nurl = "http://db/"\napiKey = "sesame"\n'
+        'headers = {Cookie = "sesame"}\n',
         encoding="utf-8",
     )
     result = run_cli("config", "show", "--json", "--config", str(file), state_dir=tmp_path)
