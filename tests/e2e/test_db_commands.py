@@ -144,6 +144,22 @@ def test_a_restored_store_is_the_one_of_the_backup_and_the_other_is_kept(filled:
         assert host.refusal("session/get", sessionId="a").code == 1003
 
 
+def test_a_log_that_another_store_has_left_is_not_mixed_with_a_restored_one(filled: Path) -> None:
+    db(filled, "backup", str(filled / "copy"))
+    with Host(filled, engine="full") as host:
+        before = history(host, "a")
+        for n in range(20):
+            host.call("context/ingest", sessionId="a", message=TALK.user(str(n)))
+        host.kill()
+    (filled / "context.db").unlink()
+    assert (filled / "context.db-wal").exists()
+    assert "already" in refusal(filled, "recover", "--to", str(filled / "context.db"), str(filled / "copy"))
+    db(filled, "restore", str(filled / "copy"))
+    with Host(filled, engine="full") as host:
+        assert history(host, "a") == before
+    assert db(filled, "check")["ok"]
+
+
 def test_a_store_that_a_sidecar_uses_is_not_replaced(filled: Path) -> None:
     db(filled, "backup", str(filled / "copy"))
     with Host(filled, engine="full") as host:

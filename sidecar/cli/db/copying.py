@@ -67,7 +67,7 @@ def restore(common: Common, file: Path, replace: bool) -> int:
         fresh = target.with_name(f"{target.name}.restored")
         fresh.unlink(missing_ok=True)
         size = copy_store(file, fresh, progress)
-        kept = move_aside(target, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())) if there else None
+        kept = move_aside(target, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
         fresh.rename(target)
     if common.json:
         print_json({"file": str(target), "bytes": size, "kept": None if kept is None else str(kept)})
@@ -80,7 +80,9 @@ def restore(common: Common, file: Path, replace: bool) -> int:
 
 
 def _refuse_existing(file: Path) -> None:
-    if file.exists():
-        raise CommandFailed(f"{file} is there already (name a new file)")
+    from sidecar.store.sqlite.upkeep.copying import leftovers
+
+    if found := leftovers(file):
+        raise CommandFailed(f"{found[-1]} is there already (name a new file)")
     if not file.parent.is_dir():
         raise CommandFailed(f"{file.parent} is no directory")

@@ -20,6 +20,7 @@ from sidecar.cli.options import Common, common_options
 from sidecar.cli.printing import console, print_json
 from sidecar.store.contract import StoredMessage
 from sidecar.store.lines import Owner, is_json, message_line
+from sidecar.store.sqlite.upkeep.copying import leftovers
 
 _MOST = 20
 """Incomplete sessions that people are told of one by one."""
@@ -78,8 +79,8 @@ def recover(common: Common, file: Path | None, out: Path | None, store: Path | N
     """
     damaged = file or target_of(common).file(_INSTEAD)
     for made in (out, store):
-        if made is not None and made.exists():
-            raise CommandFailed(f"{made} is there already (name a new file)")
+        if made is not None and (found := leftovers(made)):
+            raise CommandFailed(f"{found[-1]} is there already (name a new file)")
     if common.json and out is None and store is None:
         raise CommandFailed("--json is for the report: name --out or --to for the messages")
     with store_failures(), shown_progress(quiet=common.json) as progress:

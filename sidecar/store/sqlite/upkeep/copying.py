@@ -70,14 +70,27 @@ def _copy_pages(reading: Any, part: Path, progress: Progress) -> None:
         vfs.unregister()
 
 
-def move_aside(path: Path, stamp: str) -> Path:
-    """Give a store file and the log beside it another name, so that nothing of it is lost; the new name."""
+def leftovers(path: Path) -> list[Path]:
+    """The files that are there of a store: its file, and the logs beside it, which SQLite would read with any
+    other file of that name."""
+    found = (path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm", ""))
+    return [file for file in found if file.exists()]
+
+
+def move_aside(path: Path, stamp: str) -> Path | None:
+    """Give a store file and the logs beside it another name, so that nothing of it is lost.
+
+    The new name, `None` where there is nothing.
+    """
+    before = leftovers(path)
     kept = path.with_name(f"{path.name}.replaced-{stamp}")
-    for suffix in ("-wal", "-shm", ""):
-        before = path.with_name(path.name + suffix)
-        if before.exists():
-            before.rename(kept.with_name(kept.name + suffix))
-    return kept
+    number = 1
+    while leftovers(kept):
+        number += 1
+        kept = path.with_name(f"{path.name}.replaced-{stamp}-{number}")
+    for file in before:
+        file.rename(kept.with_name(kept.name + file.name.removeprefix(path.name)))
+    return kept if before else None
 
 
 def _remove(part: Path) -> None:
