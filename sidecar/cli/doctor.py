@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from uuid import uuid4
 
 import click
 
@@ -19,6 +21,8 @@ from sidecar.client.errors import (
 )
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.protocol.engine import DoctorCheck, DoctorEngineResult
+
+PROBE_BUDGET = 4000
 
 
 @click.command("doctor")
@@ -39,7 +43,8 @@ def command(common: Common, engine: str | None, namespace: str) -> int:
             f"{client.capabilities.protocol_version} and was ready after {milliseconds:.0f} ms",
         )
         found = await client.doctor()
-        return DoctorEngineResult(ok=found.ok, checks=[started, *found.checks])
+        turn = await probe(client)
+        return DoctorEngineResult(ok=found.ok and turn.ok, checks=[started, *found.checks, turn])
 
     try:
         result = with_client(client, examine)
@@ -50,6 +55,32 @@ def command(common: Common, engine: str | None, namespace: str) -> int:
     else:
         _print(result)
     return OK if result.ok else FAILURE
+
+
+async def probe(client: SidecarClient) -> DoctorCheck:
+    """Whether the engine's answer to a turn comes out of the process; the turn leaves nothing behind."""
+    session, engine = f"doctor-{uuid4().hex}", client.engine.id
+    turn = [{"role": "user", "content": text} for text in (f"Is anybody there? {session}", "And now?")]
+    turn.insert(1, {"role": "assistant", "content": "I am."})
+    try:
+        await client.commit_turn(session, "probe", turn)
+        answer = await client.assemble(session, PROBE_BUDGET, turn)
+    except (RequestFailed, RequestTimedOut) as error:
+        return _wrong_turn(f"a turn through {engine} failed: {error}", engine)
+    finally:
+        with suppress(RequestFailed, RequestTimedOut, SidecarUnavailable):
+            await client.delete(session)
+    if answer.fallback_for is not None:
+        return _wrong_turn(f"{engine} did not answer a turn: {answer.fallback_for.reason}", engine)
+    if turn[-1] not in answer.decoded:
+        return _wrong_turn(f"{engine} left the newest message of a turn out", engine)
+    came = f"{len(answer.decoded)} messages, {answer.estimated_tokens} tokens"
+    return DoctorCheck(name="turn", ok=True, message=f"a turn came out of {engine}: {came}")
+
+
+def _wrong_turn(what: str, engine: str) -> DoctorCheck:
+    fix = f"run `context-sidecar engines check {engine}`, or select another one with `engines use`"
+    return DoctorCheck(name="turn", ok=False, message=what, fix=fix)
 
 
 def _failed_start(error: Exception) -> DoctorCheck:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sidecar.engine.contract import Timeline
+from sidecar.engine.contract import Assembly, Kept, Timeline
 from sidecar.engine.entry import Entry
 from sidecar.messages.units import units
 
@@ -145,3 +145,10 @@ async def open_window(timeline: Timeline, entries: Sequence[Entry], start: int, 
     inside = {e.message_id for e in kept}
     system = [e for e in await timeline.system() if e.message_id not in inside]
     return Window(system, kept, cut, moved=False)
+
+
+async def newest_that_fits(timeline: Timeline, budget: int) -> Assembly:
+    """The system messages with the newest part of the session; of what is too much, the guard takes care."""
+    system = [Kept(entry, "system") for entry in await timeline.system()]
+    tail = (await timeline.tail(budget)).entries
+    return Assembly(items=[*system, *(Kept(entry) for entry in tail if entry.role != "system")])

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 from sidecar.protocol.base import (
     ABSENT,
     Count,
+    FallbackFor,
     Id,
     InjectionPoint,
     JsonObject,
@@ -184,6 +185,8 @@ class AssembleContextResult(Wire, frozen=True, kw_only=True):
     """Whose estimate the host should trust before it calls the model."""
     context_projection: ContextProjection | None = None
     """Set where `projection` asked for it."""
+    fallback_for: FallbackFor | None = None
+    """Set where the selected engine did not give this answer, and why."""
 
 
 class CompactContextParams(SessionParams, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable
 from functools import cached_property
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.engines import EngineSlot, EngineUnavailable, Seat
+from sidecar.server.figures import Figures
 from sidecar.server.handlers.lane import SessionLanes
 from sidecar.store.contract import SessionRef, SessionSettings, SessionStore
 from sidecar.store.spawn import BeginSpawn
@@ -61,6 +63,7 @@ class Sidecar:
         self.peer = peer
         self.slot = EngineSlot(settings, profile.capabilities, self._services, profile.message_format)
         self.closed = False
+        self.figures = Figures()
         self.retention: Retention | None = None
         """Erases sessions that nobody uses any more, where that is configured."""
         self.lanes = SessionLanes(peer.lane_in_use)
@@ -296,9 +299,13 @@ class Sidecar:
             EngineFailed: it raised, answered nonsense, took too long, or is in quarantine for the session.
         """
         seat.calls += 1
+        began, failed = time.perf_counter(), True
         try:
-            return await self._runner.run(seat, method, work, session_id, result=result)
+            answer = await self._runner.run(seat, method, work, session_id, result=result)
+            failed = False
+            return answer
         finally:
+            self.figures.of(method).took(time.perf_counter() - began, failed=failed)
             seat.calls -= 1
             if seat.retired and not seat.calls:
                 await self._runner.release(seat)

@@ -11,7 +11,9 @@ from sidecar.engine.guard.answer import Answer
 from sidecar.engine.guard.decisions import record
 from sidecar.engine.overflow import Overflow
 from sidecar.engine.signature import digest
+from sidecar.engine.window import newest_that_fits
 from sidecar.messages.appended import says
+from sidecar.protocol.base import FallbackFor
 from sidecar.protocol.context import (
     AssembleContextParams,
     AssembleContextResult,
@@ -25,7 +27,7 @@ from sidecar.rpc.router import Order, Router
 from sidecar.server.answer_checks import checked_assembly
 from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY, Seat
-from sidecar.server.failures import SessionNotFound, overflow
+from sidecar.server.failures import EngineFailed, SessionNotFound, overflow
 from sidecar.server.lending import LentSession
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.pins import find_pins
@@ -76,7 +78,9 @@ class AssembleHandlers:
             timeline = await sidecar.reconciler.timeline(live, params.messages, params.prompt)
             await self._learn(live, timeline)
         await sidecar.turn_ended(seat, live, newest=False)
+        live.failure = None
         answer, given = await self._answer(seat, live, timeline, params)
+        sidecar.figures.of("context/assemble").tokens += answer.tokens
         return await self._result(seat, live, timeline, params, answer, given)
 
     async def _answer(
@@ -181,7 +185,13 @@ class AssembleHandlers:
         self, seat: Seat, session: EngineSession, request: AssembleRequest, given: Given | None = None
     ) -> Assembly:
         work = _chosen(seat, seat.lend(session), request)
-        assembly = await self._sidecar.run_engine(seat, "context/assemble", work, session.session_id)
+        try:
+            assembly = await self._sidecar.run_engine(seat, "context/assemble", work, session.session_id)
+        except EngineFailed as error:
+            if self._sidecar.settings.on_engine_failure != LEGACY or seat.trusted:
+                raise
+            session.live.failure = str(error.data["message"])
+            assembly = await newest_that_fits(session.timeline, request.budget)
         return assembly if given is None else given.put_into(assembly)
 
     async def _learn(self, live: LiveSession, timeline: SessionTimeline) -> None:
@@ -233,8 +243,14 @@ class AssembleHandlers:
             ],
             system_prompt_addition=answer.system_prompt_addition,
             user_message_append=answer.user_message_append,
+            fallback_for=_fallback(seat, live),
             context_projection=await _projected(seat, live, timeline, params, answer),
         )
+
+
+def _fallback(seat: Seat, live: LiveSession) -> FallbackFor | None:
+    """Whose answer this should have been, where it is that of another one."""
+    return FallbackFor(id=seat.id, reason=live.failure) if live.failure else seat.fallback_for
 
 
 def _signature(seat: Seat, live: LiveSession, answer: Answer) -> str:

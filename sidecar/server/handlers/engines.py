@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sidecar import __version__
 from sidecar.protocol.engine import (
     DoctorCheck,
     DoctorEngineParams,
@@ -11,6 +15,7 @@ from sidecar.protocol.engine import (
     ListEngineParams,
     ListEngineResult,
 )
+from sidecar.protocol.versions import LATEST
 from sidecar.rpc.call import Call
 from sidecar.rpc.router import Router
 from sidecar.server.engines import FALLBACK_ENGINE, LEGACY
@@ -18,6 +23,8 @@ from sidecar.server.sidecar import Sidecar
 
 if TYPE_CHECKING:
     from sidecar.server.episodes.desk import EpisodeDesk
+
+LITTLE_DISK_MB = 256
 
 
 def register(router: Router, sidecar: Sidecar) -> None:
@@ -43,6 +50,7 @@ class EngineHandlers:
         """What was looked at, in a stable order."""
         del params, call
         checks = [await self._engine(), self._settings(), await self._store(), self._tokens(), self._host()]
+        checks += [self._disk(), self._versions(), self._health(), *self._methods()]
         if self._sidecar.episodes is not None:
             checks.append(await self._episodes(self._sidecar.episodes))
         return DoctorEngineResult(ok=all(check.ok for check in checks), checks=checks)
@@ -96,6 +104,51 @@ class EngineHandlers:
             message="estimated; budgets are kept with some reserve",
             fix="install the extra `tokens` to count exactly",
         )
+
+    def _disk(self) -> DoctorCheck:
+        settings = self._sidecar.settings
+        if settings.store.kind != "sqlite":
+            return DoctorCheck(name="disk", ok=True, message="nothing is kept on this machine")
+        place = settings.state_dir
+        while not place.exists():
+            place = place.parent
+        free = shutil.disk_usage(place).free >> 20
+        if free < LITTLE_DISK_MB:
+            return DoctorCheck(
+                name="disk",
+                ok=False,
+                message=f"{free} MiB are free where the store is",
+                fix="make room, or move the store by `stateDir` or `store.path`",
+            )
+        return DoctorCheck(name="disk", ok=True, message=f"{free} MiB are free where the store is")
+
+    def _versions(self) -> DoctorCheck:
+        python = ".".join(map(str, sys.version_info[:3]))
+        return DoctorCheck(
+            name="versions",
+            ok=True,
+            message=f"context-sidecar {__version__}, protocol {LATEST}, Python {python}",
+        )
+
+    def _health(self) -> DoctorCheck:
+        """Whether an engine is kept away from sessions in which it failed again and again."""
+        seats = self._sidecar.slot.seats
+        failures = sum(seat.health.failures for seat in seats)
+        away = [(seat.id, one) for seat in seats for one in seat.health.quarantined()]
+        if not away:
+            return DoctorCheck(name="health", ok=True, message=f"{failures} calls of engines have failed")
+        engine_id, first = away[0]
+        return DoctorCheck(
+            name="health",
+            ok=False,
+            message=f"{len(away)} sessions are in quarantine; {engine_id} for {first.seconds_left:.0f} s "
+            f"more in {first.session_id[:100]!r} after {first.failures} failures, the last one: {first.last}",
+            fix="look at the sidecar's log; repair the engine, or select another one with session/configure",
+        )
+
+    def _methods(self) -> Iterator[DoctorCheck]:
+        for method, figures in self._sidecar.figures.all().items():
+            yield DoctorCheck(name=method, ok=True, message=figures.described())
 
     async def _episodes(self, desk: EpisodeDesk) -> DoctorCheck:
         courier, waiting = desk.courier, await desk.waiting()

@@ -55,6 +55,8 @@ class LiveSession:
         """Tokens by our count of the newest answer, and the place of its newest message."""
         self.answered: tuple[int, int] | None = None
         """The same, also once the provider has reported on the answer."""
+        self.failure: str | None = None
+        """What went wrong where the engine failed in the newest answer and another one stands in."""
         self.gone = False
         """True once the session is deleted; whoever still works on it must leave nothing behind."""
         self._continuity: Continuity | None = None

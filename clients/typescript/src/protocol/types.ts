@@ -351,6 +351,8 @@ export interface AssembleContextResult {
   promptAuthority?: "assembled" | "preassembly_may_overflow" | null | undefined;
   /** Set where `projection` asked for it. */
   contextProjection?: ContextProjection | null | undefined;
+  /** Set where the selected engine did not give this answer, and why. */
+  fallbackFor?: FallbackFor | null | undefined;
 }
 
 /** One change of an earlier list of messages. */
