@@ -13,6 +13,7 @@ import apsw
 from sidecar.messages.searchable import searchable
 from sidecar.store import open_store
 from sidecar.store.contract import Append, NewMessage, SessionRef, Write
+from sidecar.store.indexing import jobs
 from sidecar.store.postgres import writer as postgres_writer
 from sidecar.store.search import Searchable, SearchQuery
 from sidecar.store.sqlite import writer as sqlite_writer
@@ -25,6 +26,7 @@ _CHUNK = 100
 _FILLING = 8
 """Appends in flight meanwhile."""
 _REST_S = 3600.0
+_AT_REST_MS = 60_000
 
 
 class Subject(Protocol):
@@ -70,13 +72,25 @@ class StoreSubject:
         self._empty_size = 0 if self._server is None else self._server.database_size()
         self._path = folder / "store.db"
         self._runner = asyncio.Runner()
-        url = None if self._server is None else self._server.url
-        self._store: Any = open_store(kind, self._path, url=url, extract=_extract)
-        self._runner.run(self._store.open())
+        self._open()
 
     def fill(self, samples: Iterator[Sample], count: int, sessions: int) -> None:
-        """See `Subject`."""
+        """See `Subject`; many sessions are at rest afterwards, as all but a few of an agent's are."""
         self._runner.run(self._fill(samples, count, sessions))
+        if sessions > 1:
+            before, jobs.RESTED_MS = jobs.RESTED_MS, -_AT_REST_MS
+            self._reopen()
+            self.rest()
+            jobs.RESTED_MS = before
+
+    def _open(self) -> None:
+        url = None if self._server is None else self._server.url
+        self._store: Any = open_store(self.name, self._path, url=url, extract=_extract)
+        self._runner.run(self._store.open())
+
+    def _reopen(self) -> None:
+        self._runner.run(self._store.close())
+        self._open()
 
     async def _fill(self, samples: Iterator[Sample], count: int, sessions: int) -> None:
         each = count // sessions

@@ -206,6 +206,7 @@ class PostgresMachine(StoreMachine):
     kind = "postgres"
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "machine", [StoreMachine, SQLiteMachine, PostgresMachine], ids=lambda each: each.kind
 )

@@ -12,6 +12,7 @@ from sidecar.store.indexing.covering import (
     SessionChanged,
     newest_of_gap,
     parts_of_owner,
+    parts_on,
 )
 from sidecar.store.indexing.facets import narrowing
 from sidecar.store.indexing.paging import SessionsPage, decode_sessions_page, encode_page
@@ -20,7 +21,7 @@ from sidecar.store.indexing.ranking import Ranking
 from sidecar.store.indexing.readable import Stretch, stretches
 from sidecar.store.indexing.scanning import Scan, Scanned, Wanted
 from sidecar.store.indexing.searching import MOST_RANKED
-from sidecar.store.indexing.shelf import View
+from sidecar.store.indexing.shelf import Shelf, View
 from sidecar.store.search import SearchError, SearchQuery, SessionsHit, SessionsResult
 
 _NOTHING = SessionsResult([], True)
@@ -38,6 +39,13 @@ class _Scope(NamedTuple):
     def stretches(self, reads: SearchReads) -> list[Stretch]:
         """The messages, as they are now."""
         return stretches(reads, self.namespace, self.agent_id, self.without)
+
+
+class _Known(NamedTuple):
+    """All shelves of a namespace, by uid of the owner."""
+
+    namespace: str
+    shelves: dict[int, list[Shelf]]
 
 
 def sessions_steps(
@@ -85,8 +93,9 @@ def _covered(
     lacking: list[Part] = []
     left = MOST_GATHERED
     complete = True
+    known = _Known(scope.namespace, reads.shelves_in(scope.namespace))
     for stretch in reversed(scope.stretches(reads)):
-        for part in reversed(parts_of_owner(reads, stretch.owner, stretch.first, stretch.last)):
+        for part in reversed(_parts(reads, known, stretch)):
             if part.shelf is not None:
                 shown.append((stretch, part.view(part.shelf)))
                 continue
@@ -103,6 +112,13 @@ def _covered(
                 shown.append((stretch, bounded.view(gathered)))
     shown.reverse()
     return shown, lacking, complete
+
+
+def _parts(reads: SearchReads, known: _Known, stretch: Stretch) -> list[Part]:
+    owner, first, last = stretch.owner, stretch.first, stretch.last
+    if owner.ref.namespace != known.namespace:
+        return parts_of_owner(reads, owner, first, last)
+    return parts_on(known.shelves.get(owner.uid, ()), owner, first, last)
 
 
 def _is_current(reads: SearchReads, part: Part) -> bool:

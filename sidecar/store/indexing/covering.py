@@ -1,6 +1,6 @@
 """What the index covers of a session, and what must be gathered from the messages themselves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from sidecar.store.indexing.gathering import Gathered
@@ -33,6 +33,10 @@ class SearchReads(RowReads, Protocol):
         """What is indexed of the rows that a session owns, where it overlaps these positions, in order."""
         ...
 
+    def shelves_in(self, namespace: str) -> dict[int, list[Shelf]]:
+        """What is indexed of the rows of all sessions of a namespace, in order, by uid of the owner."""
+        ...
+
     def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
         """The sessions of a namespace that are this agent's or nobody's (`None`: all), by rising uid."""
         ...
@@ -63,16 +67,26 @@ def parts(reads: SearchReads, record: SessionRecord, first: int, last: int) -> l
 
 def parts_of_owner(reads: SearchReads, owner: SessionRecord, first: int, last: int) -> list[Part]:
     """The same of messages that all belong to one session."""
+    return parts_on(reads.shelves(owner.uid, owner.shared + 1, last), owner, first, last)
+
+
+def parts_on(shelves: Iterable[Shelf], owner: SessionRecord, first: int, last: int) -> list[Part]:
+    """The same where the shelves are known, all of them in order."""
     whole: list[Part] = []
     free = owner.shared + 1
-    for shelf in reads.shelves(owner.uid, free, last):
+    for shelf in shelves:
         if shelf.first > free:
             whole.append(Part(owner, free, shelf.first - 1, None, free))
         free = shelf.first + shelf.count
         whole.append(Part(owner, shelf.first, free - 1, shelf, shelf.first))
     if free <= last:
         whole.append(Part(owner, free, last, None, free))
-    cut = (part._replace(first=max(part.first, first), last=min(part.last, last)) for part in whole)
+    cut = (
+        part
+        if first <= part.first and part.last <= last
+        else part._replace(first=max(part.first, first), last=min(part.last, last))
+        for part in whole
+    )
     return [part for part in cut if part.first <= part.last]
 
 

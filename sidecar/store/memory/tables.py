@@ -90,6 +90,11 @@ class MemoryTables:
         del uid, first, last
         return []
 
+    def shelves_in(self, namespace: str) -> "dict[int, list[Shelf]]":
+        """See `SearchReads`."""
+        del namespace
+        return {}
+
     def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
         """See `SearchReads`."""
         return [

@@ -15,6 +15,12 @@ _SEGMENTS = (
     f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE session = %s AND first BETWEEN %s - 65535 AND %s "
     f"AND first + size > %s AND live AND format = {FORMAT} ORDER BY first"
 )
+_SHELVES_IN = (
+    f"SELECT {', '.join(f'search_segments.{name}' for name in SEGMENT_COLUMNS.split(', '))} "
+    "FROM sessions JOIN search_segments ON session = uid "
+    "WHERE left(namespace, 200) = left(%s, 200) AND namespace = %s "
+    f"AND live AND format = {FORMAT} ORDER BY session, first"
+)
 _BLOCKS = "SELECT block, content FROM search_blocks WHERE block = ANY(%s::bigint[])"
 _READABLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE left(namespace, 200) = left(%s, 200) AND namespace = %s "
@@ -67,6 +73,14 @@ class PostgresSearchReads(PostgresLookups, IndexReads):
             SegmentShelf(segment, self._block, self._stamps, self._fetch)
             for segment in self.segments(uid, first, last)
         ]
+
+    def shelves_in(self, namespace: str) -> dict[int, list[Shelf]]:
+        """See `SearchReads`."""
+        found: dict[int, list[Shelf]] = {}
+        for segment in map(Segment._make, self.query(_SHELVES_IN, (namespace, namespace))):
+            shelf = SegmentShelf(segment, self._block, self._stamps, self._fetch)
+            found.setdefault(segment.session, []).append(shelf)
+        return found
 
     def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
         """See `SearchReads`."""

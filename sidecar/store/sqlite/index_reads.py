@@ -19,6 +19,12 @@ _SHELVES = (
     f"{_SEGMENTS.removesuffix(' ORDER BY first')} "
     f"AND EXISTS (SELECT 1 FROM marks WHERE name = 'index_format' AND value = {FORMAT}) ORDER BY first"
 )
+_SHELVES_IN = (
+    f"SELECT {', '.join(f'search_segments.{name}' for name in SEGMENT_COLUMNS.split(', '))} "
+    "FROM sessions JOIN search_segments ON session = uid WHERE namespace = ? AND live "
+    f"AND EXISTS (SELECT 1 FROM marks WHERE name = 'index_format' AND value = {FORMAT}) "
+    "ORDER BY session, first"
+)
 _BLOCK = "SELECT content FROM search_blocks WHERE block = ?"
 _READABLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE namespace = ?1 "
@@ -60,6 +66,13 @@ class SQLiteSearchReads(IndexReads):
         """See `SearchReads`."""
         found = self.query(_SHELVES, (uid, first, last, first))
         return [SegmentShelf(Segment._make(row), self._block, self._stamps) for row in found]
+
+    def shelves_in(self, namespace: str) -> dict[int, list[Shelf]]:
+        """See `SearchReads`."""
+        found: dict[int, list[Shelf]] = {}
+        for segment in map(Segment._make, self.query(_SHELVES_IN, (namespace,))):
+            found.setdefault(segment.session, []).append(SegmentShelf(segment, self._block, self._stamps))
+        return found
 
     def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
         """See `SearchReads`."""
