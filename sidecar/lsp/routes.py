@@ -25,6 +25,9 @@ SYNCHRONISATION = (
 )
 """Methods that pygls serves itself; a feature of the same method is called after it."""
 
+MANY = 200
+"""Items of an answer from which it is written out in a thread."""
+
 _TYPES = cast(
     "dict[str, tuple[type, type | None, type[object], object]]",
     types.METHOD_TO_TYPES,  # pyright: ignore[reportUnknownMemberType]
@@ -72,7 +75,12 @@ def _serve(server: TranscriptServer, router: Router, method: str, handler: Handl
             raise RpcError(problem.code, problem.message) from None
 
     async def later(outcome: Awaitable[object]) -> object:
-        return protocol.unstructure(await outcome)
+        value = await outcome
+        size = len(cast("list[object]", value)) if isinstance(value, list) else 1
+        if size <= MANY:
+            return protocol.unstructure(cast(object, value))
+        # Writing out the symbols of a large file takes a second, in which others would wait.
+        return await protocol.peer.loop.run_in_executor(None, protocol.unstructure, cast(object, value))
 
     def answered(members: dict[str, object], call: Call) -> Outcome:
         del call

@@ -12,7 +12,6 @@ from sidecar.lsp.outline import Entry, Turn
 from sidecar.lsp.view import View
 from sidecar.messages.contract import Reading
 from sidecar.messages.excerpt import plain_text
-from sidecar.messages.importers import Span
 from sidecar.messages.turns import turn_id
 
 LONGEST_NAME = 80
@@ -48,10 +47,9 @@ def document_symbols(view: View) -> list[DocumentSymbol]:
 def _turn(view: View, turn: Turn) -> DocumentSymbol:
     count = len(turn.entries)
     return _symbol(
-        view,
+        view.ranges(turn.span),
         f"{turn_id(turn.number)}: {message_name(turn.opening)}",
         SymbolKind.Namespace,
-        turn.span,
         detail="1 message" if count == 1 else f"{count} messages",
         children=[_message(view, entry) for entry in turn.entries],
     )
@@ -59,19 +57,19 @@ def _turn(view: View, turn: Turn) -> DocumentSymbol:
 
 def _message(view: View, entry: Entry) -> DocumentSymbol:
     reading = entry.reading
+    ranges = view.ranges(entry.span)
     calls = [
-        _symbol(view, call.name or "call", SymbolKind.Function, entry.span, detail=_short(call.arguments))
+        _symbol(ranges, call.name or "call", SymbolKind.Function, detail=_short(call.arguments))
         for call in reading.calls
     ]
     kind = KINDS["tool" if reading.results else reading.role]
-    return _symbol(view, message_name(entry), kind, entry.span, detail=_role(reading), children=calls or None)
+    return _symbol(ranges, message_name(entry), kind, detail=_role(reading), children=calls or None)
 
 
 def _symbol(
-    view: View,
+    ranges: tuple[types.Range, types.Range],
     name: str,
     kind: SymbolKind,
-    span: Span,
     *,
     detail: str,
     children: list[DocumentSymbol] | None = None,
@@ -79,8 +77,8 @@ def _symbol(
     return DocumentSymbol(
         name=name,
         kind=kind,
-        range=view.range(span),
-        selection_range=view.first_line(span),
+        range=ranges[0],
+        selection_range=ranges[1],
         detail=detail,
         children=children,
     )
