@@ -126,9 +126,7 @@ class Courier:
 
     async def _waiting(self) -> bool:
         """Whether others hold episodes that may come back."""
-        if len(self._refused) == 0:
-            return await self._buffer.count() > 0
-        return any(episode.rowid not in self._refused for episode in await self._buffer.get_all())
+        return await self._buffer.count() > len(self._refused)
 
     def _failed(self, problem: str) -> None:
         self._failures += 1

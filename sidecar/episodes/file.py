@@ -27,7 +27,7 @@ class FileBackend:
 
     name = "the file of episodes"
     batch = 64
-    limit_s = 28.0
+    limit_s = 8.0
 
     def __init__(self, path: Path) -> None:
         self._path = path
