@@ -75,7 +75,10 @@ class Fragment(Struct, frozen=True, kw_only=True):
 
 
 class MemorySource(Protocol):
-    """A source of memory. It may be asked for several sessions at once, each time under a time limit."""
+    """A source of memory. It may be asked for several sessions at once, each time under a time limit.
+
+    All sources share one thread: what blocks belongs into `SourceHost.run_blocking`.
+    """
 
     name: str
     injection_points: Sequence[InjectionPoint]

@@ -91,6 +91,8 @@ class HostServices:
         """Tell the host that a session was compacted without its asking."""
         from sidecar.protocol.session import ChangedSessionParams
 
+        if self._sidecar.memory is not None:
+            self._sidecar.memory.compacted.add(session.session_id)
         self._sidecar.peer.notify(
             "session/changed", ChangedSessionParams(session_id=session.session_id, reason="compacted")
         )

@@ -1,10 +1,11 @@
 """A host that takes part in memory: registers sources, asks turn by turn, keeps what is injected."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.agent_host import AgentHost, Assembled, Json
+from tests.e2e.agent_host import LIMIT_S, AgentHost, Assembled, Json
 from tests.e2e.talk import Talk
 
 CAPABILITY = "memory/getContext"
@@ -64,6 +65,13 @@ class MemoryHost(AgentHost):
         answer = self.ask(prompt, **more)
         self.commit(prompt, answer, reply)
         return answer
+
+    def until_told(self, method: str, **members: str) -> None:
+        """Wait for a notification that has these members."""
+        until = time.monotonic() + LIMIT_S
+        while not any(m == method and members.items() <= p.items() for m, p in self.notified):
+            assert time.monotonic() < until, f"the sidecar has not sent {method}"
+            self.call("session/get", sessionId=self.session)
 
     def injected(self) -> list[Json]:
         """What the sidecar has told of its compilations."""

@@ -101,6 +101,19 @@ def test_compaction_clears_what_counts_and_injection_resumes(tmp_path: Path) -> 
         assert appended(host.say("five")) == ""
 
 
+def test_a_compaction_in_the_background_renews_what_the_session_began_with(tmp_path: Path) -> None:
+    lossless = {"plugins": {"entries": {"lossless": {"config": {"leafSourceTokens": 400}}}}}
+    with MemoryHost(tmp_path, engine="lossless", config=lossless) as host:
+        host.offer("start", OSLO, points=["session-start"])
+        for n in range(6):
+            host.say(f"question {n} " + "word " * 300)
+        host.fragments["start"] = [OSLO | {"id": "bergen", "content": "The user has moved to Bergen."}]
+        assert "Oslo" in addition(host.ask("more"))
+        host.call("context/afterTurn", **host.about(), messages=[], tokenBudget=1500)
+        host.until_told("session/changed", reason="compacted")
+        assert "Bergen" in addition(host.ask("more"))
+
+
 def test_an_item_whose_turn_has_left_the_context_comes_again(tmp_path: Path) -> None:
     with MemoryHost(tmp_path, engine="full") as host:
         host.offer("facts", TEA)

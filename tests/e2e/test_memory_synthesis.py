@@ -6,6 +6,7 @@ import pytest
 
 from tests.e2e.agent_host import Answerer, Json, Refusal
 from tests.e2e.memory_host import CAPABILITY, MemoryHost
+from tests.model_server import ModelServer
 
 FREE = {"content": "The user likes tea.", "priority": 80}
 VERBATIM = {"content": "License key: ABC-123", "priority": 90, "synthesize": False}
@@ -82,3 +83,14 @@ def test_a_model_that_keeps_failing_is_left_alone(tmp_path: Path) -> None:
         for _ in range(6):
             assert compiled(host)["synthesized"] is False
         assert sum(method == "runtime/complete" for method, _ in host.asked) == 3
+
+
+def test_a_configured_model_merges_fragments_where_the_host_has_none(tmp_path: Path) -> None:
+    with ModelServer(lambda request, number: "Tea it is.") as server:
+        model = {"baseUrl": server.url, "name": "scripted", "retries": 0}
+        with start(tmp_path, {**CONFIG, "model": model}, capabilities=()) as host:
+            made = compiled(host)
+    assert made["synthesized"] is True
+    assert "Tea it is." in made["finalContent"] and VERBATIM["content"] in made["finalContent"]
+    assert "ABC-123" not in str(server.requests) and len(server.requests) == 1
+    assert server.requests[0]["max_tokens"] == 600

@@ -85,6 +85,8 @@ class SessionMemory:
         self.sources = SourceList(sidecar)
         self.compiler = Compiler(sidecar)
         self.buffer = injected_ids(sidecar)
+        self.compacted: set[str] = set()
+        """Sessions that an engine has compacted in the background since they were last given memory."""
 
     async def give(
         self, live: LiveSession, timeline: Timeline, params: AssembleContextParams, budget: int
@@ -93,6 +95,9 @@ class SessionMemory:
         turn = await asked_turn(timeline, params.prompt)
         record = decoded(await live.state(STATE))
         before = record.encoded()
+        if live.ref.session_id in self.compacted:
+            self.compacted.discard(live.ref.session_id)
+            record.start = None
         ended, free = record.begin(turn.number, turn.prompt)
         await self._count(live, ended, free)
         await self._compile_missing(live, record, turn, params, budget)
