@@ -38,7 +38,7 @@ def load_source(source_id: str, host: SourceHost, config: Mapping[str, Any]) -> 
     except SourceUnavailable:
         raise
     except Exception as error:
-        raise SourceUnavailable(f"{target} does not load: {type(error).__name__}: {error}") from error
+        raise SourceUnavailable(f"{target} does not load: {type(error).__name__}") from error
     if not (callable(getattr(source, "get_context", None)) and hasattr(source, "injection_points")):
         raise SourceUnavailable(f"{target} is no memory source: it lacks get_context or injection_points")
     source.name = source_id

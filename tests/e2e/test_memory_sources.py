@@ -108,3 +108,13 @@ def test_a_source_that_cannot_be_loaded_costs_itself_only(tmp_path: Path) -> Non
         host.say("The staging database listens on port 6543 at heron.", "Noted.")
         move_to(host, "s2")
         assert "6543" in appended(host.say("On which port does the staging database listen?"))
+
+
+def test_the_doctor_names_sources_that_cannot_be_asked(tmp_path: Path) -> None:
+    with MemoryHost(tmp_path, config=using("workspace", "none-such", "history")) as host:
+        report = host.call("engine/doctor")
+    [check] = [each for each in report["checks"] if each["name"] == "memory"]
+    assert not check["ok"] and not report["ok"]
+    assert "workspace is not asked: plugins.entries.workspace.config.path" in check["message"]
+    assert "there is no memory source 'none-such'" in check["message"]
+    assert "history" not in check["message"].partition("none-such")[0]

@@ -53,6 +53,8 @@ class EngineHandlers:
         checks += [self._disk(), self._versions(), self._health(), *self._methods()]
         if self._sidecar.episodes is not None:
             checks.append(await self._episodes(self._sidecar.episodes))
+        if self._sidecar.settings.memory.sources:
+            checks.append(self._memory())
         return DoctorEngineResult(ok=all(check.ok for check in checks), checks=checks)
 
     async def _engine(self) -> DoctorCheck:
@@ -70,6 +72,18 @@ class EngineHandlers:
             FALLBACK_ENGINE: "one summary of older messages, recent ones intact",
         }.get(info.id, info.name)
         return DoctorCheck(name="engine", ok=True, message=f"{info.id} {info.version}: {what}")
+
+    def _memory(self) -> DoctorCheck:
+        problems = self._sidecar.use_memory().sources.problems()
+        if not problems:
+            named = ", ".join(self._sidecar.settings.memory.sources)
+            return DoctorCheck(name="memory", ok=True, message=f"these sources are asked: {named}")
+        return DoctorCheck(
+            name="memory",
+            ok=False,
+            message="; ".join(f"{name} is not asked: {why}" for name, why in problems.items()),
+            fix="repair the settings of these sources, or take them out of plugins.slots.memory",
+        )
 
     def _settings(self) -> DoctorCheck:
         warnings = self._sidecar.settings.warnings

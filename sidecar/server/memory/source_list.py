@@ -24,6 +24,7 @@ class SourceList:
         self._sidecar = sidecar
         self._configured: list[Asked] | None = None
         self._registered: dict[str, Asked] = {}
+        self._problems: dict[str, str] = {}
 
     def register(self, name: str, points: Sequence[InjectionPoint], token_budget: int | None) -> None:
         """Ask the host too; the same name replaces an earlier registration."""
@@ -39,6 +40,11 @@ class SourceList:
         """The sources that want to be asked at this point."""
         known = [*self._loaded(), *self._registered.values()]
         return [asked for asked in known if point in asked.source.injection_points]
+
+    def problems(self) -> dict[str, str]:
+        """Why sources that are configured cannot be asked, by their ids."""
+        self._loaded()
+        return self._problems
 
     def _loaded(self) -> list[Asked]:
         """The configured sources; one that cannot be loaded is told of in the log, and left out."""
@@ -62,5 +68,7 @@ class SourceList:
             host = ServerSourceHost(self._sidecar, source_id, entry.config)
             return load_source(source_id, host, entry.config)
         except SourceUnavailable as error:
-            _log.error("memory source %s: %s", source_id, error)
+            why = f" ({error.__cause__})" if error.__cause__ else ""
+            _log.error("memory source %s: %s%s", source_id, error, why)
+            self._problems[source_id] = str(error)
             return None
