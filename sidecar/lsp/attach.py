@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from sidecar.protocol.initialize import InitializeParams, InitializeResult
@@ -33,6 +34,8 @@ class Stored(NamedTuple):
     namespace: str
     token_budget: int
     """Size of the window that transcripts are measured by, in tokens."""
+    standing: Callable[[str, int], Awaitable[tuple[str, str] | None]]
+    """What became of a message in the newest answer, and why: from its session and its position, from 1."""
 
 
 def attach_editor(

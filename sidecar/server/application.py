@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -97,9 +98,13 @@ class SidecarApplication:
         if _object(params.capabilities).get("textDocument") is None:
             return answer
         from sidecar.lsp.attach import Stored, attach_editor
+        from sidecar.server.standing import standing
 
         stored = Stored(
-            cast("SearchableStore", store), profile.namespace, settings.limits.default_token_budget
+            cast("SearchableStore", store),
+            profile.namespace,
+            settings.limits.default_token_budget,
+            partial(standing, sidecar),
         )
         return attach_editor(self._router, self._peer, params, answer, stored)
 

@@ -189,7 +189,25 @@ def test_workspace_symbols_are_stored_sessions_and_messages_in_them(editor: Edit
     assert [symbol["name"] for symbol in found] == ["user: granite and basalt"]
     assert found[0]["location"]["uri"] == "context-sidecar://session/stones%2F1#1"
     everything = editor.ask("workspace/symbol", {"query": ""})["result"]
-    assert [symbol["name"] for symbol in everything] == ["trees", "stones/1"]
+    assert [symbol["name"] for symbol in everything][:2] == ["trees", "stones/1"]
+
+
+def test_hover_in_a_stored_session_tells_what_became_of_the_message(editor: Editor) -> None:
+    messages = [
+        {"role": role, "content": f"{role} {number}: " + "granite " * 200}
+        for number in range(20)
+        for role in ("user", "assistant")
+    ]
+    editor.ask("context/ingestBatch", {"sessionId": "cut", "messages": messages})
+    uri = editor.open(lines(*messages), "context-sidecar://session/cut")
+    oldest, newest = {"line": 0, "character": 5}, {"line": 39, "character": 5}
+    before = asked(editor, "hover", uri, position=oldest)["contents"]["value"]
+    assert "What the model sees" not in before
+    answer = editor.ask("context/assemble", {"sessionId": "cut", "tokenBudget": 3_000})
+    assert "result" in answer
+    assert ": sent (" in asked(editor, "hover", uri, position=newest)["contents"]["value"]
+    fate = asked(editor, "hover", uri, position=oldest)["contents"]["value"]
+    assert ": dropped (" in fate or ": summarised (" in fate
 
 
 def test_a_text_that_is_no_transcript_gets_nothing(editor: Editor) -> None:

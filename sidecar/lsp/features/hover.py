@@ -8,6 +8,7 @@ from lsprotocol import types
 
 from sidecar.lsp.language_server import TranscriptServer
 from sidecar.lsp.outline import Entry
+from sidecar.lsp.session_names import session_of
 from sidecar.lsp.view import View
 from sidecar.messages.contract import ToolCall, ToolResult
 from sidecar.messages.turns import turn_id
@@ -21,18 +22,31 @@ def register(server: TranscriptServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:  # pyright: ignore[reportUnusedFunction]
-        return await server.answer(params.text_document.uri, lambda view: told(view, params.position))
+        uri, position = params.text_document.uri, params.position
+        index = await server.answer(uri, lambda view: view.index_at(position))
+        if index is None:
+            return None
+        stands = await _standing(server, uri, index)
+        return await server.answer(uri, lambda view: told(view, index, stands))
 
 
-def told(view: View, position: types.Position) -> types.Hover | None:
-    """What is to be known of the message at a position."""
-    index = view.index_at(position)
-    if index is None:
+def told(view: View, index: int, stands: list[str]) -> types.Hover | None:
+    """What is to be known of a message."""
+    if index >= len(view.entries):
         return None
     entry = view.entries[index]
-    text = "\n\n".join([_heading(view, index), *_calls(view, index), *_results(view, entry)])
-    content = types.MarkupContent(types.MarkupKind.Markdown, text)
+    parts = [_heading(view, index), *stands, *_calls(view, index), *_results(view, entry)]
+    content = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(parts))
     return types.Hover(content, range=view.range(entry.span))
+
+
+async def _standing(server: TranscriptServer, uri: str, index: int) -> list[str]:
+    """What became of a message of a stored session in what the model sees, if that is known."""
+    session_id = session_of(uri)
+    if session_id is None or server.stored is None:
+        return []
+    found = await server.stored.standing(session_id, index + 1)
+    return [f"What the model sees of it: {found[0]} ({found[1]})"] if found else []
 
 
 def _heading(view: View, index: int) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from lsprotocol import types
 from lsprotocol.types import SymbolKind
 
 from sidecar.lsp.language_server import TranscriptServer
+from sidecar.lsp.session_names import session_uri
 from sidecar.messages.dialects import dialect
 from sidecar.messages.excerpt import plain_text
 from sidecar.store.contract import SessionHead, SessionRef
@@ -27,11 +26,6 @@ def register(server: TranscriptServer) -> None:
         params: types.WorkspaceSymbolParams,
     ) -> list[types.WorkspaceSymbol]:
         return await found(server, params.query)
-
-
-def session_uri(session_id: str) -> str:
-    """The name under which editors know a stored session."""
-    return f"context-sidecar://session/{quote(session_id, safe='')}"
 
 
 async def found(server: TranscriptServer, query: str) -> list[types.WorkspaceSymbol]:

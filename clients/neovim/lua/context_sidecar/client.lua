@@ -2,6 +2,8 @@
 
 local M = {}
 
+local DEFAULT = 'openai'
+
 local clients = {}
 
 M.MISSING = 'context-sidecar is not installed. Install it with: uv tool install "context-sidecar[lsp]" '
@@ -24,7 +26,7 @@ local function options(format)
       contextEngine = {
         host = { id = 'neovim' },
         namespace = settings.namespace,
-        messageFormat = format,
+        messageFormat = format or DEFAULT,
         engine = settings.engine,
         config = settings.config,
       },
@@ -32,7 +34,7 @@ local function options(format)
     on_attach = function(_, buffer)
       if settings.tokens then require('context_sidecar.tokens').show(buffer) end
     end,
-    on_exit = function() clients[format or ''] = nil end,
+    on_exit = function() clients[format or DEFAULT] = nil end,
   }
 end
 
@@ -58,16 +60,16 @@ end
 --- is wrong.
 function M.start(format)
   local settings = require('context_sidecar').settings
-  local id = clients[format or '']
+  local id = clients[format or DEFAULT]
   if id then return id end
   if vim.fn.executable(settings.cmd[1]) ~= 1 then return nil, M.MISSING end
   id = start(options(format))
   if not id then return nil, 'context-sidecar does not start; see :lua =vim.lsp.get_log_path()' end
-  clients[format or ''] = id
+  clients[format or DEFAULT] = id
   return id
 end
 
---- The client for a format of messages, `nil` for that of the configuration, once it is ready; or nil and what is
+--- The client for a format of messages, `nil` for the usual one, once it is ready; or nil and what is
 --- wrong.
 function M.get(format)
   local settings = require('context_sidecar').settings
@@ -75,11 +77,11 @@ function M.get(format)
   if not id then return nil, problem end
   local ready = vim.wait(settings.timeout_ms, function()
     local client = vim.lsp.get_client_by_id(id)
-    return clients[format or ''] == nil or (client ~= nil and client.initialized == true)
+    return clients[format or DEFAULT] == nil or (client ~= nil and client.initialized == true)
   end, 10)
   local client = alive(id)
   if not ready or not client then
-    clients[format or ''] = nil
+    clients[format or DEFAULT] = nil
     return nil, 'context-sidecar has refused to start; `context-sidecar doctor` tells why'
   end
   return client
