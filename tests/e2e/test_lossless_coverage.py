@@ -1,5 +1,6 @@
 """Whatever the budget and the moment: every message is sent, or a summary says something of it."""
 
+import re
 import signal
 from pathlib import Path
 from random import Random
@@ -85,6 +86,26 @@ def test_every_answer_is_valid_in_every_dialect(dialect: str, tmp_path: Path) ->
             assert not broken_rules(dialect, 6000, messages, answer, before)
             before = answer
             host.call("context/afterTurn", sessionId="s", tokenBudget=6000)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("seed", [11])
+def test_no_summary_stands_for_a_call_without_its_results(dialect: str, seed: int, tmp_path: Path) -> None:
+    speaker = Speaker(dialect, seed)
+    messages = [m for n in range(70) for m in (speaker.wild_turn(40) if n % 2 else speaker.turn(60, steps=4))]
+    places: dict[bytes, set[int]] = {}
+    for number, raw in enumerate(messages):
+        for call in re.findall(rb'"(call_\d+)"', raw):
+            places.setdefault(call, set()).add(number)
+    with AgentHost(tmp_path, dialect=dialect, engine="lossless", config=SMALL_LEAVES) as host:
+        ids = {message_id: number for number, message_id in enumerate(host.ingest("s", *messages))}
+        host.call("context/maintain", sessionId="s")
+        leaves = [node for node in listed(host) if not node["depth"]]
+        assert len(leaves) > 5 and sum(len(numbers) > 1 for numbers in places.values()) > 20
+        for leaf in leaves:
+            inside = set(range(ids[leaf["firstMessageId"]], ids[leaf["lastMessageId"]] + 1))
+            for call, numbers in places.items():
+                assert numbers <= inside or not numbers & inside, (call, numbers, leaf["nodeId"])
 
 
 def test_one_endless_tool_loop_is_summarised(tmp_path: Path) -> None:
