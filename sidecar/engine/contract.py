@@ -329,6 +329,11 @@ class ContextEngine:
         """Optional: tokens beyond which a tool result stands in answers as a reference; 0 for never."""
         return 0
 
+    @property
+    def grant_tokens(self) -> int:
+        """Optional: tokens of a session's history that a child spawned in isolation may read; 0 for none."""
+        return 0
+
     async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:
         """Take in one message."""
         raise NotImplementedError

@@ -13,6 +13,7 @@ COMPACT_TO = 0.5
 BLOCK_AT = 1.0
 SUMMARY_SHARE = 0.3
 PAYLOAD_TOKENS = 10_000
+GRANT_TOKENS = 0
 MODEL_CALLS = 24
 MODEL_WINDOW_MS = 600_000
 MODEL_PAUSE_MS = 300_000
@@ -30,6 +31,7 @@ class Tuning(Struct, frozen=True, kw_only=True):
     block_at: float = BLOCK_AT
     summary_share: float = SUMMARY_SHARE
     payload_tokens: int = PAYLOAD_TOKENS
+    grant_tokens: int = GRANT_TOKENS
     model_calls: int = MODEL_CALLS
     model_window_ms: int = MODEL_WINDOW_MS
     model_pause_ms: int = MODEL_PAUSE_MS

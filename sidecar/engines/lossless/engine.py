@@ -64,6 +64,11 @@ class LosslessEngine(StoringEngine):
         """Larger tool results stand as references with the parts that tell most."""
         return self._tuning.payload_tokens
 
+    @property
+    def grant_tokens(self) -> int:
+        """What a child may read of a session by the tools, until it ends."""
+        return self._tuning.grant_tokens
+
     async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
         """What was sent before with what is new, while that fits; otherwise a new choice that does."""
         book = await self._books.open(session)

@@ -30,6 +30,9 @@ class LosslessSettings(BaseModel):
     payloadTokens: int = Field(default=defaults.PAYLOAD_TOKENS, ge=0)
     """Larger tool results stand as references with their ends and the lines with ids, paths and errors, in
     tokens; 0 sends all of them whole."""
+    grantTokens: int = Field(default=defaults.GRANT_TOKENS, ge=0)
+    """What a subagent that was spawned in isolation may read of its parent's history by the tools, until it
+    ends, in tokens; 0 for nothing."""
     modelCalls: int = Field(default=defaults.MODEL_CALLS, ge=0)
     """Summaries that a model is asked for within `modelWindowMs`, for one session."""
     modelWindowMs: int = Field(default=defaults.MODEL_WINDOW_MS, ge=1)
@@ -51,6 +54,7 @@ class LosslessSettings(BaseModel):
             block_at=max(self.blockAt, self.compactAt),
             summary_share=self.summaryShare,
             payload_tokens=self.payloadTokens,
+            grant_tokens=self.grantTokens,
             model_calls=self.modelCalls,
             model_window_ms=self.modelWindowMs,
             model_pause_ms=self.modelPauseMs,

@@ -22,6 +22,7 @@ from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
 from sidecar.server.failures import SessionNotFound
 from sidecar.server.handlers.lane import session_lane
+from sidecar.server.sessions.grants import grant_of, spend, wants_parent, with_of
 from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import Sidecar
 from sidecar.store.search import SearchError
@@ -49,8 +50,11 @@ class ToolHandlers:
         """The tools of the session's engine, of the agent's, or of the connection's."""
         del call
         sidecar = self._sidecar
+        granted = False
         if params.session_id is not None:
-            check_owner(await sidecar.store.session(sidecar.ref(params.session_id)), params.agent_id)
+            head = await sidecar.store.session(sidecar.ref(params.session_id))
+            check_owner(head, params.agent_id)
+            granted = head is not None and await grant_of(sidecar, head) is not None
             offered = (await sidecar.seat(params.session_id, params.agent_id)).engine.tools
         elif params.agent_id is not None:
             configured = await sidecar.configured("agent", params.agent_id)
@@ -61,7 +65,9 @@ class ToolHandlers:
         return ListToolsResult(
             tools=[
                 ToolDefinition(
-                    name=tool.name, description=tool.description, input_schema=Raw(tool.input_schema)
+                    name=tool.name,
+                    description=tool.description,
+                    input_schema=Raw(with_of(tool.input_schema) if granted else tool.input_schema),
                 )
                 for tool in tools
             ]
@@ -77,9 +83,15 @@ class ToolHandlers:
         check_owner(head, params.agent_id)
         seat = await sidecar.seat(params.session_id, params.agent_id)
         tool = self._named(seat.engine.tools, params.name)
-        session = ToolSession(head, cast("HistoryReader", sidecar.store), dialect(head.message_format))
         arguments = bytes(params.arguments)
         given = b"{}" if arguments in (b"", b"null") else arguments
+        of_parent = wants_parent(given)
+        grant = None if of_parent is None else await grant_of(sidecar, head)
+        if of_parent is not None and grant is None:
+            return _failed("This session may not read the conversation that started it, or not any more.")
+        read = head if grant is None else grant.parent
+        given = of_parent or given
+        session = ToolSession(read, cast("HistoryReader", sidecar.store), dialect(read.message_format))
         outcome = await sidecar.run_engine(seat, "tools/call", _outcome(tool, session, given))
         if isinstance(outcome, ArgumentError):
             raise InvalidParams(
@@ -88,7 +100,11 @@ class ToolHandlers:
                 hint="tools/list has the schema of the arguments",
             )
         if isinstance(outcome, ToolFailed):
-            return CallToolsResult(content=[TextContent(text=str(outcome))], is_error=True)
+            return _failed(str(outcome))
+        if grant is not None and not await spend(sidecar, head, grant, outcome.text):
+            return _failed(
+                f"{grant.left} tokens are left to read of that conversation, and this is more: ask for less."
+            )
         return CallToolsResult(
             content=[TextContent(text=outcome.text)],
             structured_content=Raw(outcome.structured) if outcome.structured else ABSENT,
@@ -115,6 +131,10 @@ class ToolHandlers:
         if tool is None:
             tool = self._made[target] = import_target(target)()
         return tool
+
+
+def _failed(why: str) -> CallToolsResult:
+    return CallToolsResult(content=[TextContent(text=why)], is_error=True)
 
 
 async def _outcome(
