@@ -176,7 +176,7 @@ def _text(session: ToolSession, pattern: str, result: SearchResult, told: Matche
     asked = cut(one_line(pattern), 0, 100)
     count, found = session.head.message_count, len(result.hits)
     if told.complete:
-        first = f'{found or "No"} messages match "{asked}": these are all, of {count}.'
+        first = f'{_counted(found)} "{asked}": these are all, of {count}.'
     else:
         first = f'{found} messages that match "{asked}", NOT all: there may be more among {count}.'
     lines = [first]
@@ -191,6 +191,10 @@ def _text(session: ToolSession, pattern: str, result: SearchResult, told: Matche
     elif not told.complete:
         lines.append("--- a narrower pattern, or a smaller range of messages, shows the others ---")
     return "\n".join(lines)
+
+
+def _counted(found: int) -> str:
+    return "1 message matches" if found == 1 else f"{found or 'No'} messages match"
 
 
 def _heading(group: Group) -> str:
