@@ -133,7 +133,8 @@ def test_doctor_says_what_it_looked_at(tmp_path: Path) -> None:
     with Host(tmp_path, engine="full") as host:
         report = host.call("engine/doctor")
     assert report["ok"] is True
-    assert [check["name"] for check in report["checks"]] == ["engine", "settings", "store", "tokens", "host"]
+    looked_at = ["engine", "settings", "store", "tokens", "host", "disk", "versions", "health"]
+    assert [check["name"] for check in report["checks"]] == looked_at
 
 
 def test_doctor_tells_of_an_unknown_setting_and_of_a_stand_in(tmp_path: Path) -> None:
