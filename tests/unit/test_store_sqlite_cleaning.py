@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sidecar.store.sqlite.checkpoints import Checkpoints
 from sidecar.store.sqlite.cleaning import without_remains
+from sidecar.store.sqlite.connection import connect
 
 
 def pages_of(path: Path, page_size: int) -> list[bytes]:
@@ -38,6 +40,37 @@ def test_a_database_of_cleaned_pages_holds_the_same(tmp_path: Path, page_size: i
     assert after != pages
     for connection in connections:
         connection.close()
+
+
+def test_what_another_connection_has_rewritten_is_cleaned_by_whoever_makes_the_checkpoint(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "store.db"
+    pages = pages_of(path, 4096)
+    path.write_bytes(b"".join(without_remains(page, 0 if n else 100) for n, page in enumerate(pages)))
+    own = connect(path, None, busy_ms=1000, cache_kib=1024)
+    own.pragma("journal_mode", "wal")
+    own.execute("CREATE TABLE own (a)")
+    checkpoints = Checkpoints(own, path, None)
+    checkpoints.scrub()
+    other = apsw.Connection(str(path))
+    other.execute(
+        "UPDATE t SET c = randomblob(3000); DELETE FROM t WHERE a % 2; UPDATE t SET b = b || 'xxxxx'"
+    )
+    own.execute("INSERT INTO own VALUES (1)")
+    checkpoints.rest()
+    assert_clean(path)
+    checkpoints.close()
+    for connection in (own, other):
+        connection.close()
+
+
+def assert_clean(path: Path) -> None:
+    """No page of a file has anything in its unused middle."""
+    content = path.read_bytes()
+    pages = [content[start : start + 4096] for start in range(0, len(content), 4096)]
+    dirty = [n for n, page in enumerate(pages) if without_remains(page, 0 if n else 100) != page]
+    assert dirty == []
 
 
 @given(st.binary(max_size=600), st.sampled_from([0, 100]))
