@@ -46,3 +46,19 @@ def test_a_prompt_that_carries_injected_text_is_asked_for_by_its_own_words(tmp_p
         host.answerers["memory/getContext"] = None
         again = host.ask(f"Who is she?\n\n{text}")
         assert appended(again) == text
+
+
+def test_what_is_recalled_and_quoted_in_fifty_turns_is_recalled_once_a_session(tmp_path: Path) -> None:
+    config = {"plugins": {"slots": {"memory": ["history"]}}}
+    with MemoryHost(tmp_path, engine="full", config=config, session="first") as host:
+        host.say(FACT, "Noted.")
+        for session in ("second", "third"):
+            host.session, host.transcript = session, []
+            seen: list[str] = []
+            for n in range(25):
+                answer = host.ask(f"Once more, {n}: what is the sister of the user called?")
+                seen.append(appended(answer))
+                host.commit(
+                    f"Once more, {n}: what is the sister of the user called?", answer, f"It is known. {FACT}"
+                )
+            assert sum(text.count("Ragnhild Skjelbred") for text in seen) == 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sidecar.engine.signature import digest
 from sidecar.memory.contract import Fragment, MemoryRequest, SourceHost
 from sidecar.memory.sources.agent_remarks import NEWEST, AgentRemarks, agent_remarks
+from sidecar.messages.folding import fold
 from sidecar.recall.recollection import day
 from sidecar.recall.retrieval import retrieve
 from sidecar.recall.situations import situation
@@ -46,17 +49,37 @@ class HistorySource:
             return []
         remarks = agent_remarks(self._host, request, roles=("user", "assistant"))
         found = await retrieve(remarks, asked, NEWEST)
-        best = found[: self._settings.maxFragments]
+        best = _without_echoes(found, self._settings.maxFragments)
         return [self._fragment(remarks, passage, rank) for rank, passage in enumerate(best)]
 
     def _fragment(self, remarks: AgentRemarks, passage: Passage, rank: int) -> Fragment:
         remark = passage.remark
         whence = remarks.whence(remark.position)
         session_id = whence.ref.session_id if whence else ""
-        inside = whence.position if whence else 0
         return Fragment(
             content=f"{remark.role}: {passage.text.strip()}",
             priority=max(self._settings.priority - rank, 0),
-            id=f"{session_id}:{inside}:{passage.part}",
+            id=digest(fold(passage.text))[:16],
             label=f"Earlier conversation ({session_id}, {remark.turn_id}, {day(remark.timestamp_ms)})",
         )
+
+
+def _without_echoes(ranked: Sequence[Passage], most: int) -> list[Passage]:
+    """The best passages; of those that say the same, quotes for example, the one that was said first."""
+    chosen: list[Passage] = []
+    said: list[str] = []
+    for passage in ranked:
+        text = fold(passage.text)
+        echo = next((n for n, other in enumerate(said) if _is_echo(text, other)), None)
+        if echo is None:
+            chosen.append(passage)
+            said.append(text)
+        elif passage.remark.timestamp_ms < chosen[echo].remark.timestamp_ms:
+            chosen[echo], said[echo] = passage, text
+    return chosen[:most]
+
+
+def _is_echo(one: str, other: str) -> bool:
+    """Whether one text is the other with a little around it."""
+    shorter, longer = sorted((one, other), key=len)
+    return shorter in longer and len(shorter) * 2 >= len(longer)
