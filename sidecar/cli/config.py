@@ -84,7 +84,8 @@ def _settings(common: Common) -> Settings:
 def _engine_errors(settings: Settings) -> list[str]:
     """What the engines say about their settings; no engine is started."""
     from sidecar.memory.loading import BUILT_IN as SOURCES
-    from sidecar.server.engines import EngineSlot, EngineUnavailable
+    from sidecar.server.engines import EngineSlot
+    from sidecar.server.seating import EngineUnavailable
 
     def no_host(*given: object) -> None:
         raise AssertionError(given)

@@ -31,8 +31,9 @@ from sidecar.rpc.router import Router
 from sidecar.server.areas import register_areas
 from sidecar.server.configuration.resolve import ConfigurationError, resolve
 from sidecar.server.configuration.settings import Settings
-from sidecar.server.engines import EngineUnavailable, Seat
 from sidecar.server.failures import to_rpc_error, without_paths
+from sidecar.server.seat import Seat
+from sidecar.server.seating import EngineUnavailable
 from sidecar.server.sidecar import HostProfile, Sidecar
 from sidecar.store import open_store
 from sidecar.store.contract import SessionStore, StoreError

@@ -9,7 +9,7 @@ from sidecar.engine.overflow import Overflow
 from sidecar.messages.contract import MessageError
 from sidecar.protocol import errors as codes
 from sidecar.rpc.errors import InternalError, InvalidParams, RequestCancelled, RpcError
-from sidecar.server.engines import EngineUnavailable
+from sidecar.server.seating import EngineUnavailable
 from sidecar.store.contract import (
     FormatMismatch,
     MessageMissing,

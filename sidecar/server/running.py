@@ -15,9 +15,9 @@ from sidecar.rpc.errors import RpcError
 from sidecar.server.answer_checks import checked
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.contained import Raised, contained, described
-from sidecar.server.engines import Seat
 from sidecar.server.failures import EngineFailed
 from sidecar.server.health import InQuarantine
+from sidecar.server.seat import Seat
 from sidecar.store.contract import StoreError
 
 T = TypeVar("T")

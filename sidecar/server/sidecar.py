@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 
 from sidecar.server.configuration.settings import Settings
-from sidecar.server.engines import EngineSlot, EngineUnavailable, Seat
+from sidecar.server.engines import EngineSlot
 from sidecar.server.figures import Figures
 from sidecar.server.handlers.lane import SessionLanes
+from sidecar.server.seat import Seat
+from sidecar.server.seating import EngineUnavailable
 from sidecar.store.contract import SessionRef, SessionSettings, SessionStore
 from sidecar.store.spawn import BeginSpawn
 

@@ -1,4 +1,4 @@
-"""The way of an engine's author: scaffold, link, select, try out, check; then install the package for good."""
+"""The way of an engine's author: scaffold, link, select, try out, check; then install a package."""
 
 import os
 import subprocess

@@ -26,9 +26,10 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.router import Order, Router
 from sidecar.server.answer_checks import checked_assembly
 from sidecar.server.engine_session import EngineSession
-from sidecar.server.engines import LEGACY, Seat
+from sidecar.server.engines import LEGACY
 from sidecar.server.failures import EngineFailed, SessionNotFound, overflow
 from sidecar.server.lending import LentSession
+from sidecar.server.seat import Seat
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.pruning import prune_ahead, prune_answer

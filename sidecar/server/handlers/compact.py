@@ -28,9 +28,10 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.progress import Progress
 from sidecar.rpc.router import Order, Router
 from sidecar.server.engine_session import EngineSession
-from sidecar.server.engines import LEGACY, Seat
+from sidecar.server.engines import LEGACY
 from sidecar.server.failures import SessionNotFound
 from sidecar.server.host_services import detachable, raw_or_absent
+from sidecar.server.seat import Seat
 from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.stubs import show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline

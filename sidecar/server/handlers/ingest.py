@@ -22,9 +22,10 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import PENDING, Order, Pending, Router
 from sidecar.server.engine_session import EngineSession
-from sidecar.server.engines import LEGACY, Seat
+from sidecar.server.engines import LEGACY
 from sidecar.server.failures import EngineFailed, to_rpc_error
 from sidecar.server.intake import synthetic, timestamp
+from sidecar.server.seat import Seat
 from sidecar.server.sessions.gathering import ingest_together
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar

@@ -21,8 +21,9 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
 from sidecar.server.engine_session import EngineSession
-from sidecar.server.engines import LEGACY, Seat
+from sidecar.server.engines import LEGACY
 from sidecar.server.handlers.ingest import stores_directly
+from sidecar.server.seat import Seat
 from sidecar.server.sessions.claims import claim
 from sidecar.server.sessions.gathering import Store, ingest_together
 from sidecar.server.sessions.live import LiveSession
