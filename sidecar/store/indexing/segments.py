@@ -22,7 +22,7 @@ from sidecar.store.indexing.blocks import (
 )
 from sidecar.store.indexing.gathering import Gathered
 from sidecar.store.indexing.shelf import NOWHERE, Places, Shelf
-from sidecar.store.indexing.spelling import joint_vocabulary, vocabulary_blocks, words_with
+from sidecar.store.indexing.spelling import blocks_to_read, joint_vocabulary, vocabulary_blocks, words_with
 
 FORMAT = 3
 """Raised with every change of what is indexed or how; what was indexed before is then indexed anew."""
@@ -116,7 +116,10 @@ class SegmentShelf:
 
     def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
         """See `Shelf`."""
-        return words_with(self._segment.segment, self._read, part, opens=opens, closes=closes)
+        segment = self._segment.segment
+        if self.fetch is not None:
+            self.fetch([(segment, number) for number in blocks_to_read(part)])
+        return words_with(segment, self._read, part, opens=opens, closes=closes)
 
     def _encoded(self, term: str) -> bytes:
         found = self._found.get(term)

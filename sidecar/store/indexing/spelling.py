@@ -51,6 +51,13 @@ def words_with(segment: int, read: Read, part: str, *, opens: bool, closes: bool
     return found, True
 
 
+def blocks_to_read(part: str) -> list[int]:
+    """The numbers of the blocks that `words_with` reads first, and mostly of all that it reads."""
+    return [
+        VOCABULARY_BLOCKS + class_ * _CLASS + number for class_ in _classes_with(part) for number in range(2)
+    ]
+
+
 def _class_of(word: str) -> int:
     if word.isdigit():
         return _DIGITS

@@ -12,6 +12,7 @@ from sidecar.store.indexing.segments import FORMAT, Blocks, Segment
 from sidecar.store.postgres.connection import Row, Value
 from sidecar.store.postgres.index_reads import SEGMENT_COLUMNS, IndexReads, block_id
 from sidecar.store.postgres.locking import place_of_session
+from sidecar.store.postgres.reads import SESSION_COLUMNS, session_record
 from sidecar.store.postgres.schema import INDEX_LOCKS, LOCKS, STRUCTURE_LOCK
 from sidecar.store.postgres.statements import LOCK_PLACES, LOCK_SHARED
 from sidecar.store.records import SessionRecord
@@ -21,6 +22,7 @@ _ADD_SEGMENT = (
     f"format) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, {FORMAT}) RETURNING segment"
 )
 _ADD_BLOCKS = "INSERT INTO search_blocks (block, content) VALUES (%s, %s)"
+_SESSION_NOW = f"SELECT {SESSION_COLUMNS} FROM sessions WHERE uid = %s"
 _SIZE = (
     "SELECT coalesce(sum(octet_length(body)), 0)::bigint FROM messages "
     "WHERE session = %s AND position BETWEEN %s AND %s"
@@ -86,9 +88,8 @@ class IndexTables(IndexReads):
 
     def session_now(self, uid: int) -> SessionRecord | None:
         """See `IndexStore`."""
-        if self.value("SELECT 1 FROM sessions WHERE uid = %s", (uid,)) is None:
-            return None
-        return self.session_of(uid)
+        found = self.query(_SESSION_NOW, (uid,))
+        return session_record(found[0]) if found else None
 
     def size(self, uid: int, first: int, last: int) -> int:
         """See `IndexStore`."""

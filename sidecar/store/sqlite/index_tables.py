@@ -7,7 +7,9 @@ from sidecar.store.indexing.segments import FORMAT, Blocks, Segment
 from sidecar.store.records import SessionRecord
 from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.index_reads import SEGMENT_COLUMNS, IndexReads, block_id
+from sidecar.store.sqlite.reads import SESSION_COLUMNS, session_record
 
+_SESSION_NOW = f"SELECT {SESSION_COLUMNS} FROM sessions WHERE uid = ?"
 _ADD_SEGMENT = (
     "INSERT INTO search_segments (session, first, size, term_bits, total, earliest_ms, latest_ms, "
     "live) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -57,9 +59,8 @@ class IndexTables(IndexReads):
 
     def session_now(self, uid: int) -> SessionRecord | None:
         """See `IndexStore`."""
-        if self.value("SELECT 1 FROM sessions WHERE uid = ?", (uid,)) is None:
-            return None
-        return self.session_of(uid)
+        found = self.query(_SESSION_NOW, (uid,))
+        return session_record(found[0]) if found else None
 
     def size(self, uid: int, first: int, last: int) -> int:
         """See `IndexStore`."""
