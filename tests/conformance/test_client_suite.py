@@ -1,6 +1,7 @@
 """The suite for clients, run on the Python client and on broken ones."""
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -50,3 +51,13 @@ def test_a_broken_client_is_caught_by_its_check(name: str, tmp_path: Path) -> No
 
 def test_every_check_has_a_broken_client() -> None:
     assert list(BROKEN) == list(CHECKS)
+
+
+def test_a_command_that_is_no_driver_is_told_in_one_line() -> None:
+    program = str(Path(sys.executable).with_name("context-sidecar"))
+    for command in (["/no/such/command"], [sys.executable, "-c", "print('{}')"]):
+        arguments = [program, "conformance", "client", "--limit", "20", "--", *command]
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 1
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+        assert "Traceback" not in done.stderr

@@ -1,8 +1,12 @@
 """The suite for servers, run on ours and on broken ones."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
+
+from sidecar.conformance.server.running import SERVER_SUITE
 
 PROGRAM = str(Path(sys.executable).with_name("context-sidecar"))
 LIMIT_S = 110.0
@@ -30,6 +34,32 @@ def test_a_known_failure_that_passes_is_an_error(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "remove the entry" in done.stdout
+
+
+def test_a_known_failure_that_fails_is_a_warning(tmp_path: Path) -> None:
+    known, name = tmp_path / "known.txt", tmp_path / "name"
+    known.write_text("bad input/errors_say_what_to_do\n")
+    name.write_text("bad input/errors_say_what_to_do")
+    proxy = (sys.executable, "-m", "tests.conformance.spoiling.proxy", str(name))
+    only = ("--only", "errors_say", "--only", "set_trace", "--json", "--", *proxy, PROGRAM, "serve")
+    broken = conformance(*only)
+    assert (broken.returncode, json.loads(broken.stdout)["counts"]["failed"]) == (1, 1)
+    expected = conformance("--expected-failures", str(known), *only)
+    assert (expected.returncode, json.loads(expected.stdout)["counts"]["warned"]) == (0, 1)
+
+
+def test_a_report_for_build_servers_has_a_case_for_each_check(tmp_path: Path) -> None:
+    file = tmp_path / "report.xml"
+    done = conformance("--only", "lifecycle/exit", "--junit", str(file), "--", PROGRAM, "serve")
+    assert done.returncode == 0
+    cases = ElementTree.parse(file).getroot().findall("testcase")
+    assert [case.get("name") for case in cases] == ["lifecycle/exit_alone"]
+
+
+def test_the_list_has_every_check_with_its_rule() -> None:
+    listed = json.loads(conformance("--list", "--json").stdout)
+    assert [check["name"] for check in listed] == [check.name for check in SERVER_SUITE]
+    assert all("CEP-" in check["rule"] for check in listed)
 
 
 def test_an_unknown_known_failure_is_a_mistake_of_use(tmp_path: Path) -> None:

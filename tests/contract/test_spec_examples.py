@@ -99,6 +99,12 @@ def test_an_invalid_example_breaks_the_schema(path: Path, method: Method) -> Non
     assert schema_errors(method.params, case["params"]) != []
 
 
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_every_type_of_params_that_can_be_wrong_has_an_invalid_example(method: Method) -> None:
+    required = SCHEMA["$defs"][method.params].get("required", [])
+    assert not required or cases(f"invalid/{method.name.removeprefix('$/')}")
+
+
 @pytest.mark.parametrize("path", cases("errors"), ids=named)
 def test_an_example_of_an_error_is_one(path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
