@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.conformance.spoiling.changes import asked, at, refuses, replies
+from tests.conformance.spoiling.changes import GONE, asked, at, refuses, replies
 from tests.conformance.spoiling.proxy import Message, Proxy, Spoilt
 
 _ENGINE = "/result/capabilities/experimental/contextEngine/engine/id"
@@ -33,6 +33,9 @@ SPOILT = {
     "engines/without_a_choice": replies("has one engine for all hosts", _ENGINE, "default", "initialize"),
     "engines/every_method_of_every_engine": refuses(
         "maintains with some engines alone", -32601, asked("context/maintain")
+    ),
+    "engines/one_that_stands_in": replies(
+        "does not tell who stands in for whom", "/result/fallbackFor", GONE, "context/assemble"
     ),
     "engines/a_list_in_spite_of_bad_plugins": refuses(
         "has no list where one engine is bad", -32603, asked("engine/list")

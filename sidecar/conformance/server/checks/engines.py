@@ -37,6 +37,19 @@ def every_method_of_every_engine(server: Server) -> None:
                 expect(answer.code in (None, 1003), f"{method} of legacy is answered with {answer.code}")
 
 
+@check("engines", "CEP-ENG-15", "CEP-INIT-14", needs=(_ASSEMBLE,))
+def one_that_stands_in(server: Server) -> None:
+    """Where `legacy` is wanted in the place of an engine that fails, the answers name it and the reason."""
+    config: Json = {"plugins": {"onEngineFailure": "legacy"}}
+    with server.connect(engine="no-such-engine", config=config) as host:
+        engine = host.offer.get("engine")
+        told = engine.get("fallbackFor") if isinstance(engine, dict) else None
+        expect(isinstance(told, dict) and told.get("id") == "no-such-engine", f"the answer names {engine}")
+        answer = assemble(host, server.name(), messages=[user("x")])
+        expect_equal(answer.at("/result/fallbackFor/id"), "no-such-engine", "fallbackFor.id")
+        answer.text("/fallbackFor/reason")
+
+
 @check("engines", "CEP-ENG-12", needs=("engine/list",))
 def a_list_in_spite_of_bad_plugins(server: Server) -> None:
     """`engine/list` is answered where a plugin is configured that is not there."""
