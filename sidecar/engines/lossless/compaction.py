@@ -58,8 +58,9 @@ async def compact(
     upgraded = Upgraded(0, [], current=True)
     asked: set[str] = set()
     due = _to_write(task, book, planned.view)
-    for _ in range(0 if at_once else ROUNDS):
-        more = await upgrade(task, session, book, due)
+    for number in range(0 if at_once else ROUNDS):
+        done = 10 + 80 * number // ROUNDS
+        more = await upgrade(task, session, book, due, (done, done + 80 // ROUNDS))
         upgraded = Upgraded(upgraded.by_model + more.by_model, upgraded.owed + more.owed, more.current)
         asked.update(due)
         if not more.current or not (more.by_model or task.instructions):

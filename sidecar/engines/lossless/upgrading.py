@@ -28,15 +28,21 @@ class Upgraded(NamedTuple):
     """False where the history changed meanwhile."""
 
 
-async def upgrade(task: Task, session: Session, book: Book, node_ids: Sequence[str]) -> Upgraded:
-    """Write these summaries again, finer ones first, each kept as soon as it is written."""
+async def upgrade(
+    task: Task, session: Session, book: Book, node_ids: Sequence[str], progress: tuple[int, int] = (10, 90)
+) -> Upgraded:
+    """Write these summaries again, finer ones first, each kept as soon as it is written.
+
+    `progress` is told meanwhile, from one percentage to the other.
+    """
+    begin, end = progress
     by_model = 0
     owed: list[str] = []
     nodes = [n for n in await session.summary_nodes(node_ids) if n.node_id.startswith(NODE)]
     nodes.sort(key=lambda node: (node.depth, node.first_position))
     for number, node in enumerate(nodes):
         span = f"messages {node.first_position} to {node.last_position}"
-        session.progress(f"summarising {span}", 10 + 80 * number // len(nodes))
+        session.progress(f"summarising {span}", begin + (end - begin) * number // len(nodes))
         again = await _again(task, session, node)
         if again is None:
             continue
