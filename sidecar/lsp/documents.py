@@ -36,6 +36,7 @@ class TranscriptDocument(TextDocument):
         self._data = None if source is None else source.encode(errors="replace")
         self._made: dict[object, object] = {}
         self._view: asyncio.Future[View] | None = None
+        self._counted: dict[int, int] = {}
 
     @property
     def data(self) -> bytes:
@@ -74,9 +75,11 @@ class TranscriptDocument(TextDocument):
             loop = asyncio.get_running_loop()
             if len(self.data) <= SHORT:
                 self._view = loop.create_future()
-                self._view.set_result(View(self.uri, self.data, self._encoding))
+                self._view.set_result(View(self.uri, self.data, self._encoding, self._counted))
             else:
-                self._view = loop.run_in_executor(None, View, self.uri, self.data, self._encoding)
+                self._view = loop.run_in_executor(
+                    None, View, self.uri, self.data, self._encoding, self._counted
+                )
         return await asyncio.shield(self._view)
 
     def places(self) -> Lines:

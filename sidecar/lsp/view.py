@@ -21,7 +21,8 @@ BYTES_PER_TOKEN = 4
 class View:
     """A text that does not change, so that it may be read in any thread."""
 
-    def __init__(self, uri: str, data: bytes, encoding: str) -> None:
+    def __init__(self, uri: str, data: bytes, encoding: str, counted: dict[int, int] | None = None) -> None:
+        """`counted` has the tokens of messages of earlier states, by hash, and gets those of this one."""
         self.uri = uri
         self.data = data
         self.places = Lines(data, encoding)
@@ -32,6 +33,7 @@ class View:
         self._starts = [spans[index].start for index in self._places]
         self._turns = [turn.number for turn in self.outline.turns for _ in turn.entries]
         self._tokens: dict[int, int] = {}
+        self._counted = {} if counted is None else counted
         self._counter = counter() if len(data) <= MOST_COUNTED else None
 
     @property
@@ -51,7 +53,10 @@ class View:
             if self._counter is None:
                 self._tokens[key] = (entry.span.end - entry.span.start) // BYTES_PER_TOKEN + 1
             else:
-                self._tokens[key] = message_tokens(entry.reading, self._counter)
+                message = hash(self.data[entry.span.start : entry.span.end])
+                if message not in self._counted:
+                    self._counted[message] = message_tokens(entry.reading, self._counter)
+                self._tokens[key] = self._counted[message]
         return self._tokens[key]
 
     def range(self, span: Span) -> types.Range:

@@ -19,6 +19,8 @@ HUGE_RESULT = 10_000
 MOST = 200
 """Diagnostics of one document."""
 SOURCE = "context-sidecar"
+PAUSE_S = 0.3
+"""Seconds without a change after which a text is looked through: not while somebody types."""
 
 WORDS = {
     "result-without-call": "There is no call of this tool result: {}",
@@ -31,13 +33,13 @@ def register(server: TranscriptServer) -> None:
     """Send `textDocument/publishDiagnostics` whenever a document is opened or changed."""
     tasks: dict[str, asyncio.Task[None]] = {}
 
-    def check(uri: str) -> None:
+    def check(uri: str, pause_s: float = 0.0) -> None:
         shown = server.client_capabilities.text_document
         if shown is None or shown.publish_diagnostics is None:
             return
         if (earlier := tasks.pop(uri, None)) is not None:
             earlier.cancel()
-        tasks[uri] = server.connection.peer.loop.create_task(_publish(server, uri))
+        tasks[uri] = server.connection.peer.loop.create_task(_publish(server, uri, pause_s))
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: types.DidOpenTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -45,7 +47,7 @@ def register(server: TranscriptServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(params: types.DidChangeTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
-        check(params.text_document.uri)
+        check(params.text_document.uri, PAUSE_S)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def did_close(params: types.DidCloseTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -55,7 +57,8 @@ def register(server: TranscriptServer) -> None:
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
 
-async def _publish(server: TranscriptServer, uri: str) -> None:
+async def _publish(server: TranscriptServer, uri: str, pause_s: float) -> None:
+    await asyncio.sleep(pause_s)
     budget = server.token_budget
     try:
         found = await server.answer(uri, lambda view: diagnostics(view, budget))
