@@ -12,6 +12,7 @@ COMMAND = (sys.executable, "-m", "sidecar.cli.main", "serve")
 AREAS = list(dict.fromkeys(check.area for check in SERVER_SUITE if check.area != "schema"))
 
 
+@pytest.mark.timeout(400)  # a whole area on a busy machine
 @pytest.mark.parametrize("area", AREAS)
 def test_our_server_keeps_the_rules(area: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
