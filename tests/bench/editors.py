@@ -39,22 +39,25 @@ def main() -> int:
         uri = editor.open(text)
         waits, turns = symbols_beside_pings(editor, uri)
         told("first symbols", started, used, pid, f"{turns:,} turns")
-        waits.sort()
+        behind = waits.pop()
+        waits = sorted(waits) or [behind]
         print(
             f"  other requests meanwhile: median {1000 * waits[len(waits) // 2]:.0f} ms,"
-            f" longest {1000 * waits[-1]:.0f} ms, {len(waits)} of them"
+            f" longest {1000 * waits[-1]:.0f} ms, {len(waits)} of them;"
+            f" the one behind the symbols {1000 * behind:.0f} ms, their transfer included"
         )
         print(f"  memory: {peak_mb(pid) - before:.0f} MB more than before, {peak_mb(pid):.0f} MB at most")
         started, used = time.perf_counter(), cpu_s(pid)
         for number in range(EDITS):
             editor.change(uri, edit(4, 29, 29, "x"), version=number + 2)
-        editor.ask("workspace/symbol", {"query": ""})
+        answered(editor, "edited", "workspace/symbol", {"query": ""})
         told(f"{EDITS} edits", started, used, pid, "up to the answer to a small request")
         started, used = time.perf_counter(), cpu_s(pid)
-        editor.symbols(uri)
+        document = {"textDocument": {"uri": uri}}
+        answered(editor, "again", "textDocument/documentSymbol", document)
         told("symbols after them", started, used, pid, "")
         started, used = time.perf_counter(), cpu_s(pid)
-        editor.ask("textDocument/foldingRange", {"textDocument": {"uri": uri}})
+        answered(editor, "folds", "textDocument/foldingRange", document)
         told("folds of the same text", started, used, pid, "")
     return 0
 
@@ -87,6 +90,13 @@ def symbols_beside_pings(editor: Editor, uri: str) -> tuple[list[float], int]:
                 turns = len(message["result"])
         waits.append(time.perf_counter() - asked)
     return waits, turns
+
+
+def answered(editor: Editor, name: str, method: str, params: Json) -> None:
+    """Ask, and wait for the answer on a machine that has other work as well."""
+    editor.server.say(request(name, method, params))
+    while editor.server.read(PATIENCE_S).get("id") != name:
+        pass
 
 
 def told(what: str, started: float, used: float, pid: int, more: str) -> None:
