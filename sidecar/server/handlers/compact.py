@@ -32,12 +32,16 @@ from sidecar.server.engines import LEGACY
 from sidecar.server.failures import SessionNotFound
 from sidecar.server.host_services import detachable, raw_or_absent
 from sidecar.server.seat import Seat
+from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.stubs import show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
 
 _log = logging.getLogger(__name__)
+
+LEAST_SHARE = 4
+"""One part in so many of the budget is the messages', whatever the host measured beside them."""
 
 
 def register(router: Router, sidecar: Sidecar) -> None:
@@ -78,8 +82,11 @@ class CompactHandlers:
         seat, session = await self._session(params)
         if session.live.head is None and seat.id != LEGACY:
             raise SessionNotFound(params.session_id)
+        budget = params.token_budget or sidecar.settings.limits.default_token_budget
+        if seat.engine.info.owns_compaction:
+            budget = _left_of(budget, params.current_token_count, session.live)
         request = CompactRequest(
-            budget=params.token_budget or sidecar.settings.limits.default_token_budget,
+            budget=budget,
             force=bool(params.force),
             force_reason=params.force_reason,
             current_token_count=params.current_token_count,
@@ -195,6 +202,14 @@ async def _check_pins(session: EngineSession, budget: int) -> None:
     pinned = await session.live.guard.room_for(pins, session.timeline, budget)
     for pin_id in [pin.pin_id for pin in pinned.left_out] + [pin.pin_id for pin in lost]:
         _log.warning("after a compaction, %s does not fit into %d tokens or is not there", pin_id, budget)
+
+
+def _left_of(budget: int, measured: int | None, live: LiveSession) -> int:
+    """The budget without what the host measured beside the messages, such as its own prompt and its tools."""
+    if not measured or live.answered is None:
+        return budget
+    beside = max(measured - live.answered[0], 0)
+    return max(budget - beside, budget // LEAST_SHARE, 1)
 
 
 def _result(outcome: CompactOutcome) -> CompactContextResult:
