@@ -34,7 +34,17 @@ AIMS = {
 GROWTH = 1.3
 """Assembling at four times the length takes at most so much longer."""
 
-Figures = dict[str, float]
+
+class Figures(dict[str, float]):
+    """Figures by name, each told as soon as it is known: a long history takes its time."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._size = size
+
+    def __setitem__(self, name: str, value: float) -> None:
+        super().__setitem__(name, value)
+        print(f"{name:36} {value:12.2f}{_judged(name, value, self._size)}", flush=True)
 
 
 class Measured(AgentHost):
@@ -87,11 +97,9 @@ def main() -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     results: dict[int, Figures] = {}
     for size in options.sizes:
+        print(f"\n## {size} messages, load {os.getloadavg()[0]:.1f}\n", flush=True)
         with tempfile.TemporaryDirectory(prefix="sidecar-bench-") as folder:
             results[size] = figures(Path(folder), size)
-        print(f"\n## {size} messages, load {os.getloadavg()[0]:.1f}\n", flush=True)
-        for name, value in results[size].items():
-            print(f"{name:36} {value:12.2f}{_judged(name, value, size)}", flush=True)
     for small, large in zip(options.sizes, options.sizes[1:], strict=False):
         print(f"\n## {large} beside {small}\n")
         for name in ("assemble 32k", "assemble 128k", "ingest 4", "afterTurn", "words, common"):
@@ -110,7 +118,7 @@ def _judged(name: str, value: float, size: int) -> str:
 
 def figures(folder: Path, size: int) -> Figures:
     """All figures for a history of so many messages."""
-    found: Figures = {}
+    found = Figures(size)
     turns = conversation(size // 4 + 200)
     raw = 0
     with Measured(folder, engine="lossless") as host:
