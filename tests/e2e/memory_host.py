@@ -71,7 +71,7 @@ class MemoryHost(AgentHost):
         until = time.monotonic() + LIMIT_S
         while not any(m == method and members.items() <= p.items() for m, p in self.notified):
             assert time.monotonic() < until, f"the sidecar has not sent {method}"
-            self.call("session/get", sessionId=self.session)
+            self.call("session/list", limit=1)
 
     def injected(self) -> list[Json]:
         """What the sidecar has told of its compilations."""

@@ -37,7 +37,7 @@ def test_an_agent_without_a_name_is_never_called_by_its_session(tmp_path: Path) 
 
 
 def test_a_source_that_fails_hangs_or_lies_costs_its_own_fragments(tmp_path: Path) -> None:
-    with MemoryHost(tmp_path, config={"memory": {"sourceTimeoutMs": 300}}) as host:
+    with MemoryHost(tmp_path, config={"memory": {"sourceTimeoutMs": 2000}}) as host:
 
         def answer(params: Json) -> object:
             match params["name"]:
@@ -62,6 +62,7 @@ def test_a_late_answer_is_cancelled_and_passed_over(tmp_path: Path) -> None:
         host.answerers[CAPABILITY] = None
         host.offer("slow")
         assert appended(host.ask("one")) == ""
+        host.until_told("$/cancelRequest")
         cancelled = [params["id"] for method, params in host.notified if method == "$/cancelRequest"]
         assert len(cancelled) == 1
 
