@@ -13,7 +13,7 @@ BUDGET = 600
 OTHER = "served by another engine"
 
 
-def configured(folder: Path, isolation: str, limits: str = "compact = 2000", **options: Any) -> Host:
+def configured(folder: Path, isolation: str, limits: str = "compact = 5000", **options: Any) -> Host:
     """A host whose sidecar has the engines of the gallery; `limits` are of the time of their calls."""
     config = folder / "config.toml"
     config.write_text(

@@ -6,7 +6,7 @@ from broken_gallery import Gallery
 
 from sidecar.engine import EngineInfo
 
-time.sleep(3)
+time.sleep(6)
 
 
 class Slow(Gallery):
