@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.memory_host import MemoryHost, appended
 from tests.memory_service import MemoryService, Mode
 
-LIMIT_MS = 1500
+LIMIT_MS = 3000
 
 
 @pytest.fixture
