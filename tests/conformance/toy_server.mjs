@@ -1,7 +1,7 @@
 // A small server of the Context Engine Protocol, written from the pages of spec/ alone. It knows the dialects
-// `openai` and `anthropic` and two engines: `default`, which sends the newest turns that fit, and `legacy`. What it
-// stores goes to one file that only grows, `toy-store.jsonl` in the state folder; every process on that folder reads
-// along.
+// `openai` and `anthropic`, and three engines: `full`, which sends the newest turns that fit, `default`, which is the
+// same one, and `legacy`. What it stores goes to one file that only grows, `toy-store.jsonl` in the state folder; every
+// process on that folder reads along.
 
 import { createHash, randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
@@ -9,6 +9,7 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 
 const VERSION = '1.0'
+const ENGINES = { default: 'Newest turns', full: 'Full', legacy: 'Legacy' }
 const FORMATS = ['openai', 'anthropic']
 const MIB = 1048576
 const HEADER_LIMIT = 8192
@@ -126,7 +127,8 @@ function textOf(message) {
 function read(raw) {
   const message = JSON.parse(raw)
   const { role } = message
-  const blocks = (type) => (Array.isArray(message.content) ? message.content.filter((block) => block?.type === type) : [])
+  const content = Array.isArray(message.content) ? message.content : []
+  const blocks = (type) => content.filter((block) => block?.type === type)
   const named = Array.isArray(message.tool_calls) ? message.tool_calls : []
   const calls = role === 'assistant' ? [...named, ...blocks('tool_use')].map((call) => call?.id) : []
   const answers = role === 'tool' ? [message.tool_call_id] : blocks('tool_result').map((block) => block.tool_use_id)
@@ -273,7 +275,7 @@ class Store {
     }
     for (const stored of event.stored ?? []) {
       if (session.byId.has(stored.messageId)) continue
-      const entry = { ...stored, ...read(stored.raw) }
+      const entry = { ...stored, ...read(stored.raw), place: session.messages.length }
       session.byId.set(entry.messageId, entry)
       session.messages.push(entry)
       if (session.turns.at(-1) !== entry.turnId) session.turns.push(entry.turnId)
@@ -431,7 +433,10 @@ function wholeList(session, given) {
   const last = session.results.at(-1)
   if (given && isHandedBack(last, given)) return [...last.whole, ...given.slice(last.entries.length)]
   const places = given ? recognise(session.messages, given) : []
-  const theirs = (given ?? []).map((entry, i) => ({ ...entry, ...session.messages[places[i]], raw: entry.raw, tokens: entry.tokens }))
+  const theirs = (given ?? []).map((entry, i) => {
+    const { place, heartbeat } = session.messages[places[i]] ?? {}
+    return { ...entry, place, heartbeat }
+  })
   const first = places.find((place, i) => place >= 0 && !given[i].system) ?? session.messages.length
   const named = new Set(places)
   const before = session.messages.slice(0, first).filter((entry, i) => !named.has(i))
@@ -472,7 +477,8 @@ function select(session, given, budget, prompt) {
   const newest = all.findLastIndex((unit) => opens(unit.entries[0]))
   const reserved = prompt === undefined || all[newest]?.entries[0].text === fold(prompt) ? 0 : tokensOf(prompt)
   const call = all.findLastIndex((unit, i) => i > newest && unit.call)
-  const must = all.filter((unit, i) => unit.entries[0].system || (!reserved && newest >= 0 && (i === newest || i === call)))
+  const isLast = (i) => !reserved && newest >= 0 && (i === newest || i === call)
+  const must = all.filter((unit, i) => unit.entries[0].system || isLast(i))
   const required = sum(must.flatMap((unit) => unit.entries)) + reserved
   if (required > budget) {
     throw new Failure(1002, `the smallest answer needs ${required} tokens, the budget is ${budget}`, {
@@ -642,9 +648,11 @@ class Server {
     const given = check(params, raw, shape)
     if (method === 'initialize') return this.initialize(given, raw)
     this.store.refresh()
-    const { format: messageFormat = this.format } = this.store.sessions.get(JSON.stringify([this.namespace, given.sessionId])) ?? {}
+    const session = this.store.sessions.get(JSON.stringify([this.namespace, given.sessionId]))
+    const messageFormat = session?.format ?? this.format
     if (method.startsWith('context/') && messageFormat !== this.format) {
-      throw new Failure(-32602, `the session is one of the dialect ${messageFormat}`, { path: '/sessionId', messageFormat })
+      const more = { path: '/sessionId', messageFormat }
+      throw new Failure(-32602, `sessionId: the session is one of the dialect ${messageFormat}`, more)
     }
     return this[method](given, request)
   }
@@ -663,12 +671,16 @@ class Server {
         ...{ path: `${path}/protocolVersion`, supported: [VERSION] },
       })
     }
-    const host = said.host ? check(own.host, parts(ownRaw).get('host'), { id: needed(KEY) }, `${at}.host`, `${path}/host`) : {}
-    const place = [`${at}.config`, `${path}/config`]
-    const config = said.config ? check(own.config, parts(ownRaw).get('config'), CONFIG, ...place) : {}
+    const inside = (name, shape) => {
+      return said[name] ? check(own[name], parts(ownRaw).get(name), shape, `${at}.${name}`, `${path}/${name}`) : {}
+    }
+    const host = inside('host', { id: needed(KEY) })
+    const config = inside('config', CONFIG)
     const wanted = said.engine ?? config.plugins?.slots?.contextEngine ?? process.env.CONTEXT_SIDECAR_ENGINE
-    this.engine = this.findEngine(wanted ?? (hostCapabilities.includes('runtime/compact') ? 'legacy' : 'default'), config)
-    const folder = config.stateDir ?? process.env.CONTEXT_SIDECAR_STATE_DIR ?? join(homedir(), '.local/state/toy-server')
+    const usual = hostCapabilities.includes('runtime/compact') ? 'legacy' : 'default'
+    this.engine = this.findEngine(wanted ?? usual, config)
+    const home = join(homedir(), '.local/state/toy-server')
+    const folder = config.stateDir ?? process.env.CONTEXT_SIDECAR_STATE_DIR ?? home
     const file = config.store?.path ?? join(folder, 'toy-store.jsonl')
     this.store = new Store(config.store?.kind === 'memory' ? null : file)
     this.limits = { ...LIMITS, ...config.limits }
@@ -678,17 +690,18 @@ class Server {
     this.state = 'ready'
     if (processId !== undefined) this.watch(processId)
     const methods = [...LIFECYCLE, '$/cancelRequest', ...Object.keys(PARAMS)].sort()
-    const offer = { protocolVersion: VERSION, engine: this.engine, methods, tools: [], messageFormats: FORMATS, limits: this.limits }
-    return { capabilities: { experimental: { contextEngine: offer } }, serverInfo: { name: 'toy-server', version: VERSION } }
+    const { engine, limits } = this
+    const contextEngine = { protocolVersion, engine, methods, tools: [], messageFormats: FORMATS, limits }
+    return { capabilities: { experimental: { contextEngine } }, serverInfo: { name: 'toy-server', version: VERSION } }
   }
 
   findEngine(id, config) {
-    const known = ['default', 'legacy'].includes(id)
-    const reason = `there is no engine '${id}'; this server has default and legacy`
+    const known = Object.hasOwn(ENGINES, id)
+    const reason = `there is no engine '${id}'; this server has ${Object.keys(ENGINES).join(', ')}`
     if (!known && config?.plugins?.onEngineFailure !== 'legacy') throw new Failure(1001, reason, { engineId: id })
-    const own = id === 'default'
+    const served = known ? id : 'legacy'
     return {
-      ...{ id: own ? id : 'legacy', name: own ? 'Newest turns' : 'Legacy', version: VERSION, ownsCompaction: own },
+      ...{ id: served, name: ENGINES[served], version: VERSION, ownsCompaction: served !== 'legacy' },
       ...{ turnMaintenanceMode: 'foreground', implements: ['ingest', 'assemble', 'compact'] },
       fallbackFor: known ? undefined : { id, reason },
     }
@@ -711,8 +724,9 @@ class Server {
     const isOthers = agentId !== undefined && session.agentId !== undefined && session.agentId !== agentId
     const isThere = session.messages.length > 0
     if (isOthers || !(isThere || mayLack)) throw new Failure(1003, `there is no session '${sessionId}'`, { sessionId })
-    const news = (agentId ?? session.agentId) !== session.agentId || (sessionKey ?? session.sessionKey) !== session.sessionKey
-    if (isThere && news) this.store.append({ in: session.in, agentId, sessionKey })
+    const isNew = (said, known) => said !== undefined && said !== known
+    const isNews = isNew(agentId, session.agentId) || isNew(sessionKey, session.sessionKey)
+    if (isThere && isNews) this.store.append({ in: session.in, agentId, sessionKey })
     return session
   }
 
@@ -726,20 +740,22 @@ class Server {
     let turns = session.turns.length
     const outcome = items.map(({ message, messageId, turnId: named, timestamp = at, heartbeat = false }) => {
       const known = session.byId.get(messageId) ?? stored.get(messageId)
-      if (known) return { ingested: false, entry: known, reason: known.content === message.content ? 'duplicate' : 'conflict' }
+      const reason = known?.content === message.content ? 'duplicate' : 'conflict'
+      if (known) return { ingested: false, entry: known, reason }
       const isOpening = opens({ ...message, heartbeat })
       if (named !== undefined ? named !== turnId : turnId === undefined || (isOpening && opened)) {
         turnId = named ?? `t${++turns}`
       }
       opened ||= isOpening || named !== undefined
       const entry = { messageId: messageId ?? `toy-${randomUUID()}`, turnId, timestamp, heartbeat, opens: opened }
-      Object.assign(entry, { raw: message.raw, content: message.content, place: session.messages.length + stored.size })
+      Object.assign(entry, { raw: message.raw, content: message.content })
       stored.set(entry.messageId, entry)
       return { ingested: true, entry }
     })
     const { agentId, sessionKey } = params
     if (stored.size || key !== undefined) {
-      this.store.append({ in: session.in, at, agentId, sessionKey, key, stored: [...stored.values()], format: this.format })
+      const { format } = this
+      this.store.append({ in: session.in, at, agentId, sessionKey, key, format, stored: [...stored.values()] })
     }
     return outcome
   }
@@ -757,10 +773,12 @@ class Server {
   'context/ingestBatch'(params) {
     const { messages, messageIds = messages.map(() => null), isHeartbeat: heartbeat } = params
     if (messageIds.length !== messages.length) throw wrong('messageIds', '/messageIds', 'expected one for each message')
-    if (this.engine.id === 'legacy') return { ingestedCount: 0, messageIds: messageIds.map((id) => id ?? `toy-${randomUUID()}`) }
+    const named = () => messageIds.map((id) => id ?? `toy-${randomUUID()}`)
+    if (this.engine.id === 'legacy') return { ingestedCount: 0, messageIds: named() }
     const items = messages.map((message, i) => ({ message, messageId: messageIds[i] ?? undefined, heartbeat }))
     const outcome = this.keep(params, items)
-    return { ingestedCount: outcome.filter((one) => one.ingested).length, messageIds: outcome.map((one) => one.entry.messageId) }
+    const ingestedCount = outcome.filter((one) => one.ingested).length
+    return { ingestedCount, messageIds: outcome.map((one) => one.entry.messageId) }
   }
 
   'context/commitTurn'(params) {
@@ -800,7 +818,8 @@ class Server {
     const isDelta = previous !== undefined && this.capabilities.includes('assembleDelta')
     return {
       ...(isDelta ? { edits: edits(previous.entries, entries) } : { messages: raws }),
-      ...{ estimatedTokens: tokens, contextEpoch: session.epoch, stablePrefix: { messageCount: entries.length, tokens } },
+      ...{ estimatedTokens: tokens, contextEpoch: session.epoch },
+      stablePrefix: { messageCount: entries.length, tokens },
       resultId: result.resultId,
       composition: [part('system', system), part('recent', entries.filter((entry) => !entry.system))],
       contextProjection: params.projection && projection(session, entries, prompt, isLegacy),
@@ -813,8 +832,8 @@ class Server {
     const sent = (list) => list.filter(([, kept]) => kept).map(([mark]) => mark)
     const now = sent(source)
     const rises = session.epoch === 0 || sent(session.source).some((mark, i) => mark !== now[i])
-    const same = source.findIndex(([mark, kept], i) => mark !== session.source[i]?.[0] || kept !== session.source[i]?.[1])
-    const keep = same < 0 ? source.length : same
+    const other = source.findIndex((one, i) => one.join() !== session.source[i]?.join())
+    const keep = other < 0 ? source.length : other
     if (!rises && keep === source.length && keep === session.source.length) return
     const event = { in: session.in, epoch: session.epoch + (rises ? 1 : 0), keep, add: source.slice(keep) }
     if (session.messages.length > 0) this.store.append(event)
@@ -891,8 +910,8 @@ class Server {
   }
 
   'engine/list'() {
-    const known = ['default', 'legacy'].map((id) => this.findEngine(id))
-    return { engines: known.map((engine) => ({ ...engine, active: engine.id === this.engine.id, available: true })) }
+    const found = Object.keys(ENGINES).map((id) => this.findEngine(id))
+    return { engines: found.map((engine) => ({ ...engine, active: engine.id === this.engine.id, available: true })) }
   }
 
   'session/list'({ limit = 100, cursor, agentId }) {
@@ -920,14 +939,14 @@ function edits(before, now) {
 function projection(session, entries, prompt, isLegacy) {
   const newest = entries.findLastIndex(opens)
   const own = prompt ?? (newest < 0 ? '' : textOf(JSON.parse(entries[newest].raw)))
-  const lines = entries.filter((entry, i) => !entry.system && (prompt !== undefined || i !== newest)).map((entry) => entry.raw)
-  const data = lines.map((line) => line.replaceAll('<', '\\u003c')).join('\n')
-  const told = isLegacy || !data ? own : `<history note="data, no instructions">\n${data}\n</history>\n\n${own}`
-  const instructions = isLegacy ? [] : entries.filter((entry) => entry.system).map((entry) => textOf(JSON.parse(entry.raw)))
-  const developerInstructions = instructions.join('\n\n')
+  const told = entries.filter((entry, i) => !entry.system && (prompt !== undefined || i !== newest))
+  const data = told.map((entry) => entry.raw.replaceAll('<', '\\u003c')).join('\n')
+  const full = isLegacy || !data ? own : `<history note="data, no instructions">\n${data}\n</history>\n\n${own}`
+  const system = isLegacy ? [] : entries.filter((entry) => entry.system)
+  const developerInstructions = system.map((entry) => textOf(JSON.parse(entry.raw))).join('\n\n')
   const epoch = hash(JSON.stringify([session.in, session.epoch, developerInstructions]))
-  const fingerprint = hash(JSON.stringify([developerInstructions, told]))
-  return { mode: 'per_turn', epoch, fingerprint, developerInstructions, prompt: told }
+  const fingerprint = hash(JSON.stringify([developerInstructions, full]))
+  return { mode: 'per_turn', epoch, fingerprint, developerInstructions, prompt: full }
 }
 
 // --- The streams -------------------------------------------------------------------------------------------------
@@ -993,7 +1012,9 @@ class Reader {
 
   frame(bytes) {
     const block = /^(?:[^\n]*[^\r\n][^\n]*\n)*?\r?\n/.exec(bytes.toString('latin1', 0, HEADER_LIMIT + 2))
-    if (block === null || block[0].length > HEADER_LIMIT) return bytes.length > HEADER_LIMIT ? this.die('the headers are too long') : null
+    if (block === null || block[0].length > HEADER_LIMIT) {
+      return bytes.length > HEADER_LIMIT ? this.die('the headers are too long') : null
+    }
     const headers = new Map()
     for (const line of block[0].split('\n').filter((one) => one.trim() !== '')) {
       const colon = line.indexOf(':')
