@@ -516,7 +516,9 @@ class Server {
     try {
       text = new TextDecoder('utf-8', { fatal: true }).decode(bytes).trim()
       message = JSON.parse(text)
+      this.understood = true
     } catch {
+      this.understood = false
       return this.refuse(null, new Failure(-32700, 'the body is no JSON text in UTF-8'))
     }
     if (!isObject(message)) return this.refuse(null, new Failure(-32600, 'a message is one object'))
@@ -1056,8 +1058,9 @@ class Reader {
   finish() {
     const rest = Buffer.concat(this.chunks)
     if (this.framing !== 'lines') return this.skipping === 0 && (this.framing === null || rest.length === 0)
-    if (rest.length > 0) this.push(Buffer.from('\n'))
-    return true
+    if (rest.toString('latin1').trim() === '') return true
+    this.push(Buffer.from('\n'))
+    return this.server.understood
   }
 }
 
