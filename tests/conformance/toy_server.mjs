@@ -644,8 +644,8 @@ class Server {
 
   perform(request) {
     const { method, params, raw } = request
-    const shape = method === 'initialize' ? INITIALIZE : PARAMS[method]
-    if (shape === undefined) throw new Failure(-32601, `unknown request method '${method}'`)
+    const shape = method === 'initialize' ? INITIALIZE : Object.hasOwn(PARAMS, method) && PARAMS[method]
+    if (!shape) throw new Failure(-32601, `unknown request method '${method}'`)
     if (!isObject(params)) throw new Failure(-32602, 'params: expected an object', { path: '' })
     const given = check(params, raw, shape)
     if (method === 'initialize') return this.initialize(given, raw)
