@@ -16,7 +16,7 @@ from sidecar.episodes.contract import Delivered, EpisodeHead, Remembered
 from sidecar.store.buffer import Episode
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from aiohttp import ClientResponse, ClientSession
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
@@ -136,7 +136,7 @@ class WebhookBackend:
             ):
                 if response.status != 200:
                     raise OSError(f"the search was answered with status {response.status}")
-                answer = await response.content.read(LONGEST_ANSWER)
+                answer = await _bounded(response)
                 hits = msgspec.json.decode(answer, type=_Hits).results
         except (aiohttp.ClientError, msgspec.MsgspecError) as error:
             raise OSError(f"the search failed: {type(error).__name__}") from None
@@ -200,7 +200,7 @@ def signature(secret: str, key: str, stamp: str, body: bytes) -> str:
 def _secret(text: str) -> bytes:
     if text.startswith(SECRET_PREFIX):
         try:
-            return base64.b64decode(text.removeprefix(SECRET_PREFIX), validate=True)
+            return base64.b64decode(text.removeprefix(SECRET_PREFIX).encode(), validate=True)
         except binascii.Error:
             return text.encode()
     return text.encode()
@@ -217,6 +217,22 @@ def _library() -> Any:
     except ImportError:
         raise HttpMissing("a webhook needs the extra http: pip install 'context-sidecar[http]'") from None
     return aiohttp
+
+
+async def _bounded(response: ClientResponse) -> bytes:
+    """The body of an answer, whole.
+
+    Raises:
+        OSError: it is too large.
+    """
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_chunked(1 << 16):
+        size += len(part)
+        if size > LONGEST_ANSWER:
+            raise OSError(f"the answer has more than {LONGEST_ANSWER} bytes")
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _back_off(number: int) -> float:

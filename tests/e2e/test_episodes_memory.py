@@ -78,6 +78,15 @@ def test_a_webhook_is_searched_where_it_says_so(tmp_path: Path) -> None:
         assert QUESTION in asked["query"]
 
 
+def test_what_a_webhook_finds_may_come_in_many_pieces(tmp_path: Path) -> None:
+    with WebhookServer() as server:
+        others = [{"id": f"o{n}", "content": f"Other {n}. " * 3000} for n in range(20)]
+        server.hits = [{"id": "r1", "content": FACT}, *others]
+        config = {**to_webhook(server, searchUrl=server.url.replace("/episodes", "/search")), **SLOT}
+        with MemoryHost(tmp_path, config=config) as host:
+            assert appended(host.say(QUESTION)).count(FACT) == 1
+
+
 def test_a_search_that_fails_costs_the_turn_nothing(tmp_path: Path) -> None:
     with WebhookServer() as server:
         config = {**to_webhook(server, searchUrl=server.url.replace("/episodes", "/nowhere")), **SLOT}

@@ -1,0 +1,15 @@
+"""Whatever an operator has set as the secret of a webhook, an episode is signed."""
+
+import pytest
+
+from sidecar.episodes.webhook import signature
+
+
+def test_a_secret_in_base64_signs_as_the_bytes_that_it_stands_for() -> None:
+    assert signature("whsec_c2VjcmV0", "k", "1", b"body") == signature("secret", "k", "1", b"body")
+
+
+@pytest.mark.parametrize("secret", ["whsec_!", "whsec_schlüssel", "whsec_数据", "密钥"])
+def test_a_secret_that_is_no_base64_signs_as_its_text(secret: str) -> None:
+    assert signature(secret, "k", "1", b"body").startswith("v1,")
+    assert signature(secret, "k", "1", b"body") != signature("other", "k", "1", b"body")
