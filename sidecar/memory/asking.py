@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, cast
 
+from msgspec import structs
+
 from sidecar.memory.contract import Fragment, MemoryRequest, MemorySource
 
 MOST_FRAGMENTS = 200
@@ -75,10 +77,10 @@ def _checked(said: object) -> tuple[list[Fragment], str]:
     fragments: list[Fragment] = []
     wrong = 0
     for given in cast("Iterable[object]", said):
-        if len(fragments) == MOST_FRAGMENTS:
+        if len(fragments) + wrong == MOST_FRAGMENTS:
             return fragments, f"gave more than {MOST_FRAGMENTS} fragments"
         if isinstance(given, Fragment) and _is_sound(given):
-            fragments.append(given)
+            fragments.append(_encodable(given))
         else:
             wrong += 1
     return fragments, f"gave {wrong} things that are no fragments" if wrong else ""
@@ -91,3 +93,12 @@ def _is_sound(given: Fragment) -> bool:
     return all(isinstance(text, str) for text in texts) and all(
         isinstance(number, int | float) for number in numbers
     )
+
+
+def _encodable(given: Fragment) -> Fragment:
+    """The fragment without halves of surrogate pairs, as a name of a file may have: no UTF-8 holds them."""
+    texts = (given.content, given.id or "", given.label or "")
+    if all(text.isascii() for text in texts):
+        return given
+    content, fragment_id, label = (text.encode("utf-8", "replace").decode() for text in texts)
+    return structs.replace(given, content=content, id=fragment_id or None, label=label or None)

@@ -66,7 +66,7 @@ class Coordinator:
         `complete` asks a model to merge the fragments that allow it; `None` joins them as they are.
         """
         new, known = await _sorted_out(answers, is_known)
-        caps = {a.source.name: a.token_budget for a in sources if a.token_budget is not None}
+        caps = {order: a.token_budget for order, a in enumerate(sources) if a.token_budget is not None}
         found = [
             candidate
             for order, (answer, fragments) in enumerate(zip(answers, new, strict=True))

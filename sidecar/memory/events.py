@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct, json
 
 from sidecar.memory.coordinator import Compilation
-from sidecar.memory.ranking import Verdict
+from sidecar.memory.ranking import Verdict, clamped
 
 STATE = "memory.events"
 """Name of the value that holds a session's events."""
@@ -63,8 +63,8 @@ def event_of(
 ) -> InjectionEvent:
     """The event of a compilation."""
     sources: list[SourceEvent] = []
-    for answer in made.answers:
-        inside = [v for v in made.verdicts if v.included and v.candidate.source == answer.source]
+    for order, answer in enumerate(made.answers):
+        inside = [v for v in made.verdicts if v.included and v.candidate.order == order]
         tokens_of = sum(verdict.candidate.tokens for verdict in inside)
         sources.append(
             SourceEvent(
@@ -78,7 +78,9 @@ def event_of(
         )
     shown = [_told(verdict) for verdict in made.verdicts]
     shown += [
-        FragmentEvent(source, 0, f.priority, False, "injected before", _cut(f.content), f.label, f.id)
+        FragmentEvent(
+            source, 0, clamped(f.priority), False, "injected before", _cut(f.content), f.label, f.id
+        )
         for source, f in made.known
     ]
     return InjectionEvent(

@@ -18,6 +18,8 @@ Reason = Literal["", "empty", "too large", "repeated", "over the budget", "over 
 
 LONGEST = 200_000
 """Characters of a fragment beyond which it is not even counted."""
+MAX_TOKENS = (1 << 53) - 1
+"""The largest size that is reckoned with: every JSON reader keeps it exactly."""
 SEPARATOR_TOKENS = 1
 """What the blank line between two fragments takes."""
 
@@ -70,11 +72,12 @@ def candidates(
     return found
 
 
-def choose(found: Iterable[Candidate], budget: int, caps: Mapping[str, int], frame: int = 0) -> list[Verdict]:
+def choose(found: Iterable[Candidate], budget: int, caps: Mapping[int, int], frame: int = 0) -> list[Verdict]:
     """A verdict for every candidate, highest rank first.
 
-    `caps` has the budgets of sources that have one of their own; `frame` is what the text around all
-    fragments takes. The budget holds twice: for the sizes that are reckoned with, and for the whole text.
+    `caps` has the budgets of sources that have one of their own, by their place in the order; `frame` is
+    what the text around all fragments takes. The budget holds twice: for the sizes that are reckoned with,
+    and for the whole text.
     """
     ranked = sorted(found, key=lambda c: (-c.priority, c.order, c.position))
     left, room = budget, budget - frame
@@ -82,15 +85,15 @@ def choose(found: Iterable[Candidate], budget: int, caps: Mapping[str, int], fra
     taken: set[str] = set()
     verdicts: list[Verdict] = []
     for candidate in ranked:
-        reason = "repeated" if candidate.key in taken else _refusal(candidate, shares.get(candidate.source))
+        reason = "repeated" if candidate.key in taken else _refusal(candidate, shares.get(candidate.order))
         if not reason and (candidate.tokens > left or candidate.own > room):
             reason = "over the budget"
         if not reason:
             taken.add(candidate.key)
             left -= candidate.tokens
             room -= candidate.own + SEPARATOR_TOKENS
-            if candidate.source in shares:
-                shares[candidate.source] -= candidate.tokens
+            if candidate.order in shares:
+                shares[candidate.order] -= candidate.tokens
         verdicts.append(Verdict(candidate, not reason, reason))
     return verdicts
 
@@ -112,12 +115,15 @@ def shown(fragment: Fragment) -> str:
 
 def item_key(source: str, fragment: Fragment) -> str:
     """By what a fragment of a source is known again: its id, else a hash of its content."""
-    return f"{source}:{fragment.id}" if fragment.id else f"{source}#{digest(fragment.content)}"
+    # Hosts name their sources as they like: no two of them may make one key.
+    name = source.replace("%", "%25").replace(":", "%3A").replace("#", "%23")
+    return f"{name}:{fragment.id}" if fragment.id else f"{name}#{digest(fragment.content)}"
 
 
 def clamped(priority: float) -> float:
     """The priority, or the bound that it exceeds."""
-    return 0 if math.isnan(priority) else min(max(priority, 0), HIGHEST)
+    # Nothing here may turn an integer into a float: it can be too large for one.
+    return min(max(priority, 0), HIGHEST) if priority == priority else 0
 
 
 def _refusal(candidate: Candidate, share: int | None) -> Reason:
@@ -130,6 +136,6 @@ def _refusal(candidate: Candidate, share: int | None) -> Reason:
 
 def _said(tokens: float | None) -> int:
     """What a source says of its fragment's size, 0 where it says nothing sensible."""
-    if tokens is None or not math.isfinite(tokens) or tokens <= 0:
+    if tokens is None or not 0 < tokens < math.inf:
         return 0
-    return min(math.ceil(tokens), 1 << 53)
+    return math.ceil(min(tokens, MAX_TOKENS))

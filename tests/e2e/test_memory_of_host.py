@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import Raw
 
 from tests.e2e.agent_host import Failure, Json, Refusal
 from tests.e2e.memory_host import CAPABILITY, MemoryHost, appended
@@ -55,6 +56,18 @@ def test_a_source_that_fails_hangs_or_lies_costs_its_own_fragments(tmp_path: Pat
         host.answerers[CAPABILITY] = None
         assert appended(host.say("two")) == ""
         assert host.injected()[-1]["fragments"] == []
+
+
+def test_a_size_or_priority_too_large_for_any_float_costs_nothing(tmp_path: Path) -> None:
+    sizes = b'{"content": "A", "tokens": %d}, {"content": "B", "priority": %d}' % (10**400, 10**400)
+    huge = Raw(b'{"fragments": [%b]}' % sizes)
+    with MemoryHost(tmp_path) as host:
+        host.offer("facts", FACT)
+        host.offer("lying")
+        host.answerers[CAPABILITY] = lambda p: huge if p["name"] == "lying" else {"fragments": [FACT]}
+        assert "A fact." in appended(host.say("one"))
+        told = {f["content"]: (f["priority"], f["included"]) for f in host.injected()[-1]["fragments"]}
+        assert told["A"] == (50, False) and told["B"] == (100, True)
 
 
 def test_a_late_answer_is_cancelled_and_passed_over(tmp_path: Path) -> None:

@@ -103,6 +103,17 @@ def test_each_of_several_sources_keeps_to_its_own_budget(tmp_path: Path) -> None
     assert "0815" not in text
 
 
+def test_a_source_of_the_host_does_not_cut_the_budget_of_its_namesake(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "port.md").write_text("# Port\n\nThe staging port is 1.\n", encoding="utf-8")
+    with MemoryHost(tmp_path / "state", config=using("workspace", workspace={"path": str(notes)})) as host:
+        host.offer("workspace", {"content": "What the host says of the port."}, tokenBudget=1)
+        text = appended(host.ask("Which is the staging port?"))
+    assert "The staging port is 1." in text
+    assert "What the host says" not in text
+
+
 def test_a_source_that_cannot_be_loaded_costs_itself_only(tmp_path: Path) -> None:
     with MemoryHost(tmp_path, config=using("workspace", "none-such", "history")) as host:
         host.say("The staging database listens on port 6543 at heron.", "Noted.")

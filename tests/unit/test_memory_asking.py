@@ -101,3 +101,20 @@ def test_an_endless_answer_is_cut() -> None:
         return (Fragment(content=str(n)) for n in iter(int, 1))
 
     assert len(answers(endless)[0].fragments) == MOST_FRAGMENTS
+
+
+def test_an_endless_answer_of_nonsense_is_cut() -> None:
+    async def endless(request: MemoryRequest) -> Any:
+        return iter(int, 1)
+
+    found = answers(endless)[0]
+    assert found.fragments == [] and found.problem
+
+
+def test_halves_of_surrogate_pairs_are_replaced_in_every_text_of_a_fragment() -> None:
+    async def cut(request: MemoryRequest) -> Any:
+        half = "\ud83d"
+        return [Fragment(content=f"数据 {half}", id=f"id {half}", label=f"from {half}")]
+
+    [fragment] = answers(cut)[0].fragments
+    assert (fragment.content, fragment.id, fragment.label) == ("数据 ?", "id ?", "from ?")

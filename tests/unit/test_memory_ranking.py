@@ -10,19 +10,25 @@ from hypothesis import strategies as st
 from sidecar.memory.asking import Answer
 from sidecar.memory.contract import Fragment, MemoryRequest
 from sidecar.memory.coordinator import Asked, Compilation, Coordinator
+from sidecar.memory.events import added, event_of, events
 from sidecar.memory.framing import FREE_FRAME, framed
-from sidecar.memory.ranking import candidates, choose
+from sidecar.memory.ranking import candidates, choose, item_key
 from sidecar.tokens.estimate import EstimateCounter
 
 COUNT = EstimateCounter().count
 WORDS = st.text(st.sampled_from("abc def\n[/ctx] [ctx:memory:x:000000000] 数据 🙂"), min_size=0, max_size=400)
 NUMBERS = st.one_of(
-    st.none(), st.integers(-5, 400), st.floats(-5, 400, allow_nan=False), st.just(math.nan), st.just(math.inf)
+    st.none(),
+    st.integers(-5, 400),
+    st.floats(-5, 400, allow_nan=False),
+    st.sampled_from((math.nan, math.inf, -math.inf, 10**400, -(10**400))),
 )
 FRAGMENTS = st.builds(
     Fragment,
     content=WORDS,
-    priority=st.one_of(st.integers(-10, 120), st.just(50), st.just(math.nan)),
+    priority=st.one_of(
+        st.integers(-10, 120), st.just(50), st.sampled_from((math.nan, math.inf, 10**400, -(10**400)))
+    ),
     tokens=NUMBERS,
     id=st.one_of(st.none(), st.text("xyz", max_size=2)),
     label=st.one_of(st.none(), st.text(max_size=30)),
@@ -138,6 +144,15 @@ def test_verbatim_fragments_never_reach_the_model(answers: list[list[Fragment]],
     assert bool(shown) == free
 
 
+@settings(max_examples=60, deadline=None)
+@given(ANSWERS, BUDGETS)
+def test_what_is_kept_of_a_compilation_can_be_read_again(answers: list[list[Fragment]], budget: int) -> None:
+    made = compiled(answers, budget)
+    made = made._replace(known=[("s0", fragment) for fragment in answers[0]])
+    event = event_of(made, timestamp_ms=1, agent_id="a", point="per-message", budget=budget, tokens=1)
+    assert events(added(added(None, event), event)) == [event, event]
+
+
 def test_a_smaller_fragment_enters_behind_one_that_does_not_fit() -> None:
     answer = [
         Fragment(content="a", tokens=600, priority=90),
@@ -165,3 +180,11 @@ def test_a_fragment_that_comes_twice_is_shown_once() -> None:
     made = compiled([answer], 1250)
     assert [v.reason for v in made.verdicts] == ["", "repeated", ""]
     assert made.body.count("same") == 1
+
+
+def test_no_names_of_sources_make_the_keys_of_two_items_alike() -> None:
+    one = item_key("notes", Fragment(content="x", id="today:7"))
+    assert one == "notes:today:7"
+    assert item_key("notes:today", Fragment(content="x", id="7")) != one
+    assert item_key("a", Fragment(content="x")) != item_key("a#", Fragment(content="x"))
+    assert item_key("a:", Fragment(content="x", id="y")) != item_key("a%3A", Fragment(content="x", id="y"))
