@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sidecar.conformance.client.running import CLIENT_SUITE
 from sidecar.conformance.server.running import SERVER_SUITE
+from tests.conformance import test_broken_engines
 from tests.conformance.spoiling.clients import BROKEN
 from tests.conformance.spoiling.table import SPOILT
 from tests.conformance.test_broken_stores import CAUGHT
@@ -23,7 +24,7 @@ its own that is right in all but one thing, and `make test` proves that the chec
 
 def broken_peers() -> str:
     """The page, as it has to be."""
-    return "\n".join([_HEAD, *_servers(), "", *_clients(), "", *_stores()]) + "\n"
+    return "\n".join([_HEAD, *_servers(), "", *_clients(), "", *_engines(), "", *_stores()]) + "\n"
 
 
 def _servers() -> Iterator[str]:
@@ -46,6 +47,17 @@ def _clients() -> Iterator[str]:
     yield "| --- | --- |"
     for check in CLIENT_SUITE:
         yield f"| `{check.name}` | {BROKEN[check.name].what} |"
+
+
+def _engines() -> Iterator[str]:
+    yield "## Engines"
+    yield ""
+    yield "Our engine `full` with one of its methods replaced (`broken_engines.py`), in a real sidecar."
+    yield ""
+    yield "| check | is broken by an engine that |"
+    yield "| --- | --- |"
+    for check, broken in test_broken_engines.CAUGHT.items():
+        yield f"| `{check}` | {test_broken_engines.described(broken)} |"
 
 
 def _stores() -> Iterator[str]:

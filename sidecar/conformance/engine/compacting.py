@@ -13,9 +13,9 @@ _area = ENGINE_SUITE.area("compacting")
 async def compacts_by_force(talk: Conversation) -> None:
     """A forced compaction makes the next answer no larger, and says so truly."""
     await talk.tell(*turns(12), user("And now?"))
-    before = await talk.client.assemble(talk.session, 100_000)
+    before = await talk.assemble(100_000)
     outcome = await talk.client.compact(talk.session, 100_000, force=True)
-    after = await talk.client.assemble(talk.session, 100_000)
+    after = await talk.assemble(100_000)
     expect(outcome.ok, f"it answered {outcome}")
     expect(outcome.compacted or outcome.reason, "it declined without a reason")
     expect(

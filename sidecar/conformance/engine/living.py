@@ -25,6 +25,8 @@ async def predicts(talk: Conversation) -> None:
     await talk.tell(*turns(10))
     roomy = await talk.client.preflight(talk.session, 1_000_000)
     expect(roomy.fits and roomy.action == "none", f"with a million tokens it answered {roomy}")
+    tight = await talk.client.preflight(talk.session, 50)
+    expect(not tight.fits and tight.action == "compact", f"with 50 tokens it answered {tight}")
 
 
 @_area.check()
@@ -39,7 +41,7 @@ async def maintains(talk: Conversation) -> None:
 async def begins_anew(talk: Conversation) -> None:
     """After it was disposed of, the next call goes on from the stored history."""
     await talk.tell(*turns(3), user("And now?"))
-    before = await talk.client.assemble(talk.session, 100_000)
+    before = await talk.assemble(100_000)
     await talk.client.dispose()
-    after = await talk.client.assemble(talk.session, 100_000)
+    after = await talk.assemble(100_000)
     expect_equal(after.bodies, before.bodies, "the messages")

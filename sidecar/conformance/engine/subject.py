@@ -9,7 +9,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sidecar.client.answers import AssembledContext
+from sidecar.client.message_bytes import Message
 from sidecar.client.sidecar_client import SidecarClient
+from sidecar.conformance.expecting import fail
 from sidecar.conformance.loading import SubjectNotFound, load
 from sidecar.protocol.base import EngineInfo
 
@@ -53,6 +56,19 @@ class Conversation:
         """Ingest messages in order."""
         for message in messages:
             await self.client.ingest(session or self.session, dict(message))
+
+    async def assemble(
+        self, budget: int, messages: Sequence[Message] | None = None, *, session: str | None = None
+    ) -> AssembledContext:
+        """An answer of the engine's own: one that stands in for it, where it failed, proves nothing.
+
+        Raises:
+            Violation: another one has answered.
+        """
+        answer = await self.client.assemble(session or self.session, budget, messages)
+        if answer.fallback_for is not None:
+            fail(f"another one answered for {answer.fallback_for.id}: {answer.fallback_for.reason}")
+        return answer
 
 
 def configured_engine(engine_id: str, command: Sequence[str] = SERVE) -> EngineSubject:
