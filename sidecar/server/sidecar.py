@@ -227,6 +227,11 @@ class Sidecar:
         if seat.buffers_episodes and self.episodes is not None:
             await self.episodes.take_if_possible(live, ended=newest)
 
+    async def session_began(self, seat: Seat, live: LiveSession) -> None:
+        """Note that the first messages of a session have been ingested, so that episodes begin with them."""
+        if seat.buffers_episodes and self.episodes is not None:
+            await self.episodes.begin(live)
+
     async def flush_episodes(self, seat: Seat, live: LiveSession) -> None:
         """Let everything that is buffered be delivered, without waiting for it."""
         if seat.buffers_episodes and self.episodes is not None:
@@ -314,12 +319,14 @@ class Sidecar:
 
     async def dispose_engines(self) -> None:
         """Flush and release every engine; the next call makes a fresh instance."""
+        served = [session for (session, _), seat in self._choices.items() if seat.buffers_episodes]
         self.forget_choices()
         retired = self.slot.retire()
         idle = [seat for seat in retired if not seat.calls]
         if idle:
             await asyncio.gather(*(self._runner.release(seat) for seat in idle))
         if self.episodes is not None and any(seat.buffers_episodes for seat in retired):
+            await self.episodes.take_rest(filter(None, map(self.sessions.cached, served)))
             await self.episodes.flush()
 
     async def ask_host(self, method: str, params: object, result_type: type[T]) -> T:

@@ -40,6 +40,34 @@ def test_turns_that_are_ingested_one_message_at_a_time_are_complete(engine: str,
         assert _delivered(host) == both("one", "two"), "the open turn is not an episode yet"
 
 
+@pytest.mark.parametrize("method", ["ingest", "ingestBatch"])
+def test_a_host_that_only_ingests_has_all_its_turns_handed_over(method: str, tmp_path: Path) -> None:
+    speaker = Speaker("openai")
+    with AgentHost(tmp_path, engine="default", config=ON) as host:
+        for text in ("one", "two", "three"):
+            turn = [Raw(raw) for raw in (speaker.user(text), *speaker.assistant(f"You said: {text}"))]
+            if method == "ingest":
+                for message in turn:
+                    host.call("context/ingest", sessionId="s", agentId="a", message=message)
+            else:
+                host.call("context/ingestBatch", sessionId="s", agentId="a", messages=turn)
+        assert _delivered(host) == both("one", "two"), "the open turn is not an episode yet"
+        host.call("context/dispose")
+        until_none_wait(host)
+        assert _texts(tmp_path) == both("one", "two", "three")
+
+
+def test_a_turn_that_goes_on_after_disposing_is_handed_over_in_parts(tmp_path: Path) -> None:
+    speaker = Speaker("openai")
+    with AgentHost(tmp_path, engine="default", config=ON) as host:
+        host.ingest("s", speaker.user("one"))
+        host.call("context/dispose")
+        host.ingest("s", *speaker.assistant("You said: one"))
+        host.call("context/dispose")
+        until_none_wait(host)
+        assert _texts(tmp_path) == both("one")
+
+
 def test_turns_that_are_told_by_after_turn_come_with_their_last_one(tmp_path: Path) -> None:
     speaker = Speaker("openai")
     with AgentHost(tmp_path, engine="default", config=ON) as host:

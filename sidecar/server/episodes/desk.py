@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from asyncio import Lock
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from weakref import WeakKeyDictionary
 
 from msgspec import MsgspecError, Struct, json
 
@@ -57,6 +59,7 @@ class EpisodeDesk:
         self.courier = courier
         self._store = store
         self._buffer = buffer
+        self._locks: WeakKeyDictionary[LiveSession, Lock] = WeakKeyDictionary()
 
     async def take(self, live: LiveSession, *, ended: bool) -> None:
         """Buffer the turns that have ended since the last call; with `ended`, the newest one too.
@@ -86,12 +89,29 @@ class EpisodeDesk:
         if value != kept:
             await live.save_state(STATE, value)
 
+    async def begin(self, live: LiveSession) -> None:
+        """Take in that a session has begun with messages of its own: none of its turns is passed over."""
+        async with self._alone(live):
+            if await live.state(STATE) is None:
+                await live.save_state(STATE, json.encode(_Mark([], True, 0)))
+
     async def take_if_possible(self, live: LiveSession, *, ended: bool) -> None:
         """The same for a turn that is stored already: what goes wrong is put off until the next call."""
         try:
-            await self.take(live, ended=ended)
+            async with self._alone(live):
+                await self.take(live, ended=ended)
         except StoreError as error:
             _log.warning("a turn is not buffered yet: %s", error)
+
+    async def take_rest(self, sessions: Iterable[LiveSession]) -> None:
+        """Buffer what is left of sessions whose engine is released, the newest turn of each included."""
+        for live in sessions:
+            try:
+                await live.refresh()
+            except StoreError as error:
+                _log.warning("a session is not buffered yet: %s", error)
+            else:
+                await self.take_if_possible(live, ended=True)
 
     async def forget(self, namespace: str, session_ids: Iterable[str]) -> None:
         """Erase what a back end of ours has of sessions that are deleted."""
@@ -113,6 +133,10 @@ class EpisodeDesk:
     async def close(self) -> None:
         """Let go of the back end; what was not delivered stays buffered."""
         await self.courier.close()
+
+    def _alone(self, live: LiveSession) -> Lock:
+        """Held while a session is looked at, so that no turn of it is buffered twice."""
+        return self._locks.setdefault(live, Lock())
 
     async def _mark(self, live: LiveSession, head: SessionHead, kept: bytes | None, newest: int) -> _Mark:
         try:

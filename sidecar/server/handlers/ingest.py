@@ -125,6 +125,8 @@ class IngestHandlers:
         outcome = await self._sidecar.run_engine(
             seat, "context/ingest", work, params.session_id, result=IngestOutcome
         )
+        if outcome.ingested and not (session.live.head and session.live.head.message_count):
+            await self._sidecar.session_began(seat, session.live)
         return _result(outcome, display)
 
     def _display(self, seat: Seat, raw: bytes, role: str) -> bytes | None:
@@ -185,7 +187,10 @@ class IngestHandlers:
         seat = await self._sidecar.seat(params.session_id, params.agent_id, params.session_key)
         write, known = self._batch(params)
         if stores_directly(seat):
-            await self._sidecar.store.write(write)
+            result: AppendResult = await self._sidecar.store.write(write)
+            if result.head.message_count == sum(item.stored for item in result.items):
+                live = await self._sidecar.sessions.open(params.session_id, params.agent_id)
+                await self._sidecar.session_began(seat, live)
             return _batch_result(write, known)
         if seat.id == LEGACY:
             ids = params.message_ids or [None] * len(known)
