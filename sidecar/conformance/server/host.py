@@ -160,6 +160,16 @@ class Host:
         declared = self.offer.get("methods")
         return isinstance(declared, list) and method in declared
 
+    def expect_format(self, name: str) -> None:
+        """Go on only where the server speaks a dialect.
+
+        Raises:
+            NotDeclared: it has not declared it.
+        """
+        declared = self.offer.get("messageFormats")
+        if not isinstance(declared, list) or name not in declared:
+            raise NotDeclared(f"the message format {name} is not declared")
+
     def limit(self, name: str) -> int:
         """A bound that the server has declared.
 

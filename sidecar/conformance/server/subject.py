@@ -34,7 +34,8 @@ class Server:
         self._command = tuple(command)
         self._limit_s = limit_s
         self._environment = dict(environment or {})
-        self._folder = tempfile.TemporaryDirectory(prefix="conformance-")
+        self._folder = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
+        # What the server left running may still write there.
         self._shared: Host | None = None
         self._numbers = count(1)
         self.problems: list[str] = []

@@ -24,6 +24,7 @@ _ASSEMBLE = "context/assemble"
 @check("replacing", "CEP-VALID-5", needs=(_ASSEMBLE,))
 def thinking_stays_with_its_call(server: Server) -> None:
     """A signed thinking block is sent with its call, unchanged, or neither of them is."""
+    server.shared().expect_format("anthropic")
     messages: list[Json] = [user("Look through all the files.")]
     for number in range(20):
         thinking: Json = {"type": "thinking", "thinking": "hm " * 40, "signature": f"s{number}"}

@@ -246,6 +246,7 @@ def times_are_rfc_3339(server: Server) -> None:
 def sessions_have_one_dialect(server: Server) -> None:
     """Engine methods on a connection of another dialect get -32602 with the session's; `session/*` work."""
     session = server.name()
+    server.shared().expect_format("anthropic")
     ingest(server.shared(), session, user("in openai"))
     with server.connect(messageFormat="anthropic") as host:
         answer = host.request(_INGEST, {"sessionId": session, "message": user("in anthropic")})
