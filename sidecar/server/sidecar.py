@@ -157,6 +157,16 @@ class Sidecar:
             return self.use_memory()
         return self._memory
 
+    async def memory_of(self, live: LiveSession) -> SessionMemory | None:
+        """The memory of sessions, also where only an earlier process had a source for this one."""
+        if self.memory is None and live.has_memory is None:
+            from sidecar.server.sessions.live import MEMORY
+
+            live.has_memory = await live.state(MEMORY) is not None
+            if live.has_memory:
+                return self.use_memory()
+        return self.memory
+
     def use_memory(self) -> SessionMemory:
         """The memory of sessions, from now on in use."""
         if self._memory is None:

@@ -86,6 +86,16 @@ def test_a_restart_in_the_middle_of_a_session_injects_nothing_twice(
         assert "New." in third and "Oslo" not in third and "tea" not in third
 
 
+def test_what_a_session_began_with_stays_after_a_restart_without_sources(tmp_path: Path) -> None:
+    with MemoryHost(tmp_path) as host:
+        host.offer("facts", TEA, points=BOTH)
+        first = host.say("one")
+        host.restart()
+        second = host.say("two")
+        assert "tea" in addition(first) and addition(second) == addition(first)
+        assert second.epoch == first.epoch
+
+
 def test_compaction_clears_what_counts_and_injection_resumes(tmp_path: Path) -> None:
     with MemoryHost(tmp_path) as host:
         host.offer("facts", TEA)

@@ -106,8 +106,9 @@ class AssembleHandlers:
         try:
             if reserved > budget:
                 await live.guard.shrink_minimum(timeline, budget - reserved, prompted=True)
-            if sidecar.memory is not None:
-                return await self._with_memory(sidecar.memory, seat, session, request, params, reserved)
+            memory = await sidecar.memory_of(live)
+            if memory is not None:
+                return await self._with_memory(memory, seat, session, request, params, reserved)
             return await self._guarded(seat, session, request, None, prompted=reserved > 0), None
         except Overflow as error:
             raise overflow(error, reserved, budget) from None

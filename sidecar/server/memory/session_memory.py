@@ -13,6 +13,7 @@ from sidecar.server.memory.asked_turn import AskedTurn, asked_turn
 from sidecar.server.memory.compiling import Compiler
 from sidecar.server.memory.placing import beside, framed_injection, inside, placed_turns
 from sidecar.server.memory.source_list import SourceList
+from sidecar.server.sessions.live import MEMORY
 from sidecar.store import open_buffer
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from sidecar.store.buffer import BufferStore
     from sidecar.store.buffering import HoldsBuffers
 
-STATE = "memory"
+STATE = MEMORY
 """Name of the value that holds a session's record."""
 BUFFER = "memory"
 """Name under which injected ids are kept."""

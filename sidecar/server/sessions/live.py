@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 EPOCH = "epoch"
 CALIBRATION = "calibration"
+MEMORY = "memory"
+"""Name of the value that holds what was injected into a session."""
 RECALL_TOOLS = "context_search, or with context_expand by its messageId"
 """The tool with which the model reads what a stub stands for."""
 
@@ -57,6 +59,8 @@ class LiveSession:
         """The same, also once the provider has reported on the answer."""
         self.failure: str | None = None
         """What went wrong where the engine failed in the newest answer and another one stands in."""
+        self.has_memory: bool | None = None
+        """Whether memory was injected before this process had a source; `None` until that was asked."""
         self.gone = False
         """True once the session is deleted; whoever still works on it must leave nothing behind."""
         self._continuity: Continuity | None = None
