@@ -85,6 +85,14 @@ def test_what_was_recalled_stays_and_later_prompts_add_to_it(chat: Chat) -> None
     assert "815" in "".join(blocks(second))
 
 
+def test_a_smaller_budget_leaves_room_to_recall(chat: Chat) -> None:
+    chat.say(chat.speaker.user(SECRET), *chat.speaker.assistant("Noted."))
+    chat.chatter(80)
+    chat.say(chat.speaker.user("weather " * 470), *chat.speaker.assistant("sunshine " * 400))
+    assert "weather" in str(chat.answer(4000, prompt="And what about the garden?").messages)
+    assert SECRET in "".join(blocks(chat.answer(2000, prompt=ASK)))
+
+
 def test_assembling_again_gives_the_same(chat: Chat) -> None:
     chat.say(chat.speaker.user(SECRET), *chat.speaker.assistant("Noted."))
     chat.chatter(40)

@@ -20,13 +20,10 @@ from sidecar.engine.host import EngineHost
 from sidecar.engine.window import whole_window
 from sidecar.engines.recall.defaults import COMPACT_TO
 from sidecar.engines.recall.planning import Planner, asked_last, prompt_key
-from sidecar.engines.recall.state import load, save
+from sidecar.engines.recall.state import NEVER_GROWN, load, save
 
 if TYPE_CHECKING:
     from sidecar.engines.recall.settings import RecallSettings
-
-NEVER_GROWN = 1 << 40
-"""For the budget of a window that was cut because the host asked for it: no other one is larger."""
 
 
 class RecallEngine(StoringEngine):

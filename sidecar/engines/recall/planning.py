@@ -15,7 +15,7 @@ from sidecar.engines.recall.defaults import NOTES_TOKENS, RECALL_TOKENS
 from sidecar.engines.recall.notes import write_notes
 from sidecar.engines.recall.recalling import GROWN, Moment, anchor, in_front, last_stored, recalled
 from sidecar.engines.recall.remembered import Remembered
-from sidecar.engines.recall.state import Block, RecallState, framed
+from sidecar.engines.recall.state import NEVER_GROWN, Block, RecallState, framed
 from sidecar.messages.excerpt import plain_text
 from sidecar.messages.folding import fold
 from sidecar.recall.instructions import standing
@@ -86,7 +86,7 @@ class Planner:
         window = await keep_window(session.timeline, request.budget, since, reserve)
         room = int(request.budget * MARGIN)
         full = int(room * FULL)
-        if window.moved:
+        if window.moved or _is_too_wide(state, room):
             window, state = await self.cut(session, room, since, apart=fold(asked) != fold(prompt))
             full = min(full, int(request.budget * SLACK))
         if window.cut is None or at is None or not self._recall_tokens or state.quiet == key:
@@ -178,6 +178,11 @@ async def asked_last(session: Session) -> str:
 def prompt_key(prompt: str) -> str:
     """Stands for a prompt."""
     return digest(fold(prompt))
+
+
+def _is_too_wide(state: RecallState, room: int) -> bool:
+    """Whether the window was cut for clearly more room: it may fit, but it leaves too little to recall."""
+    return bool(state.cut) and room * GROWN < state.budget < NEVER_GROWN
 
 
 def _without_unused(state: RecallState, at: Entry | None, key: str) -> RecallState:

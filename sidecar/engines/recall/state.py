@@ -12,6 +12,8 @@ from sidecar.messages.contract import Mark
 from sidecar.tokens.message_cost import MESSAGE_OVERHEAD
 
 STATE = "recall"
+NEVER_GROWN = 1 << 40
+"""For the budget of a window that was cut because the host asked for it: no other one is larger."""
 
 
 class Block(Struct, frozen=True, array_like=True):
