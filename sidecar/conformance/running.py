@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from sidecar import __version__
 from sidecar.conformance.checks import Check, Suite
+from sidecar.conformance.expected import judged
 from sidecar.conformance.expecting import NotDeclared, SuiteFault, Violation
 from sidecar.conformance.report import CheckResult, Outcome, Report, counted
 
@@ -41,16 +42,41 @@ async def run_suite(
         ValueError: a capability is unknown, or no check is chosen.
     """
     known = suite.known(declared)
+    results = await run_checks(chosen(suite, patterns), provide, known, told=told)
+    return report_of(suite.name, subject, known, results)
+
+
+def chosen(suite: Suite[S], patterns: Collection[str], expected: Collection[str] = ()) -> Sequence[Check[S]]:
+    """The checks that have one of the patterns in their names; `expected` names checks that may fail.
+
+    Raises:
+        ValueError: no check is chosen, or an expected one does not exist.
+    """
     checks = suite.selected(patterns)
     if not checks:
         raise ValueError(f"no check has one of these in its name: {', '.join(patterns)}")
+    unknown = sorted(set(expected) - {check.name for check in suite})
+    if unknown:
+        raise ValueError(f"there are no checks of these names: {', '.join(unknown)}")
+    return checks
+
+
+async def run_checks(
+    checks: Sequence[Check[S]],
+    provide: Provide[S],
+    declared: Collection[str],
+    *,
+    expected: Collection[str] = (),
+    told: Callable[[CheckResult], object] | None = None,
+) -> list[CheckResult]:
+    """The results, in order; checks that need more than what is `declared` are not run."""
     results: list[CheckResult] = []
     for check in checks:
-        result = await run_check(check, provide) if check.needs <= known else undeclared(check)
-        results.append(result)
+        result = await run_check(check, provide) if check.needs <= set(declared) else undeclared(check)
+        results.append(judged(result, expected))
         if told is not None:
-            told(result)
-    return report_of(suite.name, subject, known, results)
+            told(results[-1])
+    return results
 
 
 async def run_check(check: Check[S], provide: Provide[S]) -> CheckResult:

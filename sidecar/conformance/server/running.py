@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 
-from sidecar.conformance.checks import Check
-from sidecar.conformance.expected import judged
 from sidecar.conformance.report import CheckResult, Report
-from sidecar.conformance.running import report_of, run_check, undeclared
+from sidecar.conformance.running import chosen, report_of, run_checks
 from sidecar.conformance.server import checks as _checks
 from sidecar.conformance.server.faults import Unusable
 from sidecar.conformance.server.subject import LIMIT_S, Server
@@ -35,34 +33,16 @@ async def check_server(
         Unusable: the command does not start, or `initialize` fails.
         ValueError: no check has a name with one of the patterns in it, or an expected one does not exist.
     """
-    selected = SERVER_SUITE.selected(patterns)
-    if not selected:
-        raise ValueError(f"no check has one of these in its name: {', '.join(patterns)}")
-    unknown = sorted(set(expected) - {check.name for check in SERVER_SUITE})
-    if unknown:
-        raise ValueError(f"there are no checks of these names: {', '.join(unknown)}")
+    checks = chosen(SERVER_SUITE, patterns, expected)
     server = Server(command, limit_s=limit_s)
-    results: list[CheckResult] = []
     try:
         declared = _declared(server)
-        for check in selected:
-            results.append(judged(await _result(check, server, declared), expected))
-            if told is not None:
-                told(results[-1])
+        results = await run_checks(
+            checks, lambda: nullcontext(server), declared, expected=expected, told=told
+        )
     finally:
         server.close()
     return report_of(SERVER_SUITE.name, " ".join(command), declared, results)
-
-
-async def _result(check: Check[Server], server: Server, declared: frozenset[str]) -> CheckResult:
-    if not check.needs <= declared:
-        return undeclared(check)
-
-    @asynccontextmanager
-    async def provide() -> AsyncGenerator[Server]:
-        yield server
-
-    return await run_check(check, provide)
 
 
 def _declared(server: Server) -> frozenset[str]:
