@@ -1,16 +1,14 @@
 """A receiver of webhooks on loopback that follows a script of answers, faults included."""
 
-import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import msgspec
 from aiohttp import web
 
-LIMIT_S = 30.0
+from tests.loopback_server import LIMIT_S, LoopbackServer
 
 RESET = -1
 """The connection is cut without an answer."""
@@ -45,30 +43,18 @@ def _always(body: dict[str, Any], times: int) -> int:
     return 200
 
 
-class WebhookServer:
+class WebhookServer(LoopbackServer):
     """Serves in a thread of its own; every request is remembered as soon as its body was read."""
 
+    path = "/episodes"
+
     def __init__(self, script: Script = _always) -> None:
+        super().__init__()
         self.script = script
         self.posted: list[Posted] = []
         self.searches: list[dict[str, Any]] = []
         self.hits: list[dict[str, Any]] = []
-        self.url = ""
         self._changed = threading.Condition()
-        self._loop = asyncio.new_event_loop()
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    def __enter__(self) -> "WebhookServer":
-        self._thread.start()
-        assert self._started.wait(LIMIT_S)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join(LIMIT_S)
 
     @property
     def keys(self) -> Counter[str]:
@@ -88,24 +74,10 @@ class WebhookServer:
         with self._changed:
             assert self._changed.wait_for(condition, LIMIT_S), [p.answer for p in self.posted]
 
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._serving())
-        self._loop.close()
-
-    async def _serving(self) -> None:
-        self._ended = asyncio.Event()
-        application = web.Application(client_max_size=64 << 20)
-        application.router.add_post("/episodes", self._answer)
-        application.router.add_post("/search", self._found)
-        runner = web.AppRunner(application, shutdown_timeout=0.1, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/episodes"
-        self._started.set()
-        await self._ended.wait()
-        await runner.cleanup()
+    def add_routes(self, router: web.UrlDispatcher) -> None:
+        """Name what answers to which path."""
+        router.add_post("/episodes", self._answer)
+        router.add_post("/search", self._found)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
