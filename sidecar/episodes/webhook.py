@@ -6,21 +6,21 @@ import asyncio
 import base64
 import binascii
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from sidecar.episodes.contract import Delivered, EpisodeHead, Remembered
+from sidecar.http_answers import WORTH_ANOTHER_TRY, bounded_body, pause_asked_for
 from sidecar.store.buffer import Episode
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientSession
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
-WORTH_ANOTHER_TRY = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
 REFUSED = frozenset((400, 406, 409, 411, 413, 415, 422))
 """What these say is wrong with an episode will not change by itself."""
 LONGEST_ANSWER = 1 << 20
@@ -136,7 +136,7 @@ class WebhookBackend:
             ):
                 if response.status != 200:
                     raise OSError(f"the search was answered with status {response.status}")
-                answer = await _bounded(response)
+                answer = await bounded_body(response, LONGEST_ANSWER)
                 hits = msgspec.json.decode(answer, type=_Hits).results
         except (aiohttp.ClientError, msgspec.MsgspecError) as error:
             raise OSError(f"the search failed: {type(error).__name__}") from None
@@ -164,7 +164,7 @@ class WebhookBackend:
                 allow_redirects=False,
                 timeout=limit,
             ) as response:
-                pause = _pause_asked_for(response.headers)
+                pause = pause_asked_for(response.headers)
                 return _Tried(response.status, f"it answered with status {response.status}", pause)
         except TimeoutError:
             return _Tried(0, "it did not answer in time")
@@ -219,37 +219,6 @@ def _library() -> Any:
     return aiohttp
 
 
-async def _bounded(response: ClientResponse) -> bytes:
-    """The body of an answer, whole.
-
-    Raises:
-        OSError: it is too large.
-    """
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.content.iter_chunked(1 << 16):
-        size += len(part)
-        if size > LONGEST_ANSWER:
-            raise OSError(f"the answer has more than {LONGEST_ANSWER} bytes")
-        parts.append(part)
-    return b"".join(parts)
-
-
 def _back_off(number: int) -> float:
     """Seconds to wait after so many tries; at random, so that many senders do not come at once."""
     return min(FIRST_PAUSE_S * 2**number, LONGEST_PAUSE_S) * (0.5 + random())
-
-
-def _pause_asked_for(headers: Mapping[str, str]) -> float:
-    """Seconds that the receiver wants to be left alone, 0 where it says nothing of it."""
-    asked = headers.get("Retry-After", "")
-    if asked.isascii() and asked.isdigit():
-        return float(asked[:6])
-    if not asked:
-        return 0.0
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(0.0, parsedate_to_datetime(asked).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return 0.0

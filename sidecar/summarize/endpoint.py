@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import MsgspecError, Struct, json
 
+from sidecar.http_answers import WORTH_ANOTHER_TRY, BodyTooLarge, bounded_body, pause_asked_for
 from sidecar.summarize.limits import CircuitBreaker, SpendGuard
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ LONGEST_ANSWER = 4 << 20
 """Bytes of an answer that are read."""
 LONGEST_PAUSE_S = 8.0
 FIRST_PAUSE_S = 0.4
-WORTH_ANOTHER_TRY = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
 NEWER_LIMIT = "max_completion_tokens"
 """Some endpoints refuse `max_tokens` and name this member instead."""
 
@@ -150,11 +150,13 @@ class EndpointModel:
                 allow_redirects=False,
             ) as response:
                 return await self._taken(response)
+        except BodyTooLarge as error:
+            return _Tried(None, str(error), 0.0)
         except (aiohttp.ClientError, OSError) as error:
             return _Tried(None, f"the endpoint cannot be reached: {type(error).__name__}", 0.0)
 
     async def _taken(self, response: ClientResponse) -> _Tried:
-        answer = await _read(response)
+        answer = await bounded_body(response, LONGEST_ANSWER)
         if response.status == 400 and self._limit_member != NEWER_LIMIT and NEWER_LIMIT.encode() in answer:
             self._limit_member = NEWER_LIMIT
             return _Tried(None, "the endpoint wants another name for its limit", 0.001)
@@ -163,7 +165,7 @@ class EndpointModel:
             return _Tried(
                 None,
                 f"the endpoint answered with status {response.status}",
-                _pause_asked_for(response.headers) if again else None,
+                pause_asked_for(response.headers) if again else None,
             )
         try:
             completion = json.decode(answer, type=_Completion)
@@ -205,26 +207,6 @@ def _library() -> Any:
             "a model at an endpoint needs the extra http: pip install 'context-sidecar[http]'"
         ) from None
     return aiohttp
-
-
-async def _read(response: ClientResponse) -> bytes:
-    """The body, as far as it is worth reading."""
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.content.iter_chunked(1 << 16):
-        parts.append(part)
-        size += len(part)
-        if size > LONGEST_ANSWER:
-            break
-    return b"".join(parts)
-
-
-def _pause_asked_for(headers: Mapping[str, str]) -> float:
-    """Seconds that the endpoint wants to be left alone, 0 where it says nothing of it."""
-    try:
-        return max(0.0, float(headers.get("Retry-After", "")))
-    except ValueError:
-        return 0.0
 
 
 def _text_of(content: str | list[dict[str, Any]] | None) -> str:

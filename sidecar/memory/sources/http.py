@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 from msgspec import MsgspecError, json
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from sidecar.http_answers import BodyTooLarge, bounded_body
 from sidecar.memory.contract import Fragment, MemoryRequest, SourceHost, SourceUnavailable
-
-if TYPE_CHECKING:
-    from aiohttp import ClientResponse
 
 MOST_BYTES = 1 << 20
 """Bytes of an answer that are read."""
@@ -84,6 +82,8 @@ class HttpSource:
                 return self._fragments(await self._posted(body))
         except TimeoutError:
             raise ServiceFailed(f"no answer within {self._settings.timeoutMs} ms") from None
+        except BodyTooLarge as error:
+            raise ServiceFailed(str(error)) from None
         except (self._library.ClientError, OSError) as error:
             raise ServiceFailed(f"the service cannot be reached: {type(error).__name__}") from None
 
@@ -98,7 +98,7 @@ class HttpSource:
         ):
             if response.status != 200:
                 raise ServiceFailed(f"the service answered with status {response.status}")
-            return await _bounded(response)
+            return await bounded_body(response, MOST_BYTES)
 
     def _fragments(self, answer: bytes) -> list[Fragment]:
         try:
@@ -138,22 +138,6 @@ class HttpSource:
         from msgspec import structs
 
         return structs.replace(fragment, priority=priority)
-
-
-async def _bounded(response: ClientResponse) -> bytes:
-    """The body.
-
-    Raises:
-        ServiceFailed: it is too large.
-    """
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.content.iter_chunked(1 << 16):
-        size += len(part)
-        if size > MOST_BYTES:
-            raise ServiceFailed(f"the answer has more than {MOST_BYTES} bytes")
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _number(given: object) -> float | None:
