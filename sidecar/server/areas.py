@@ -34,4 +34,10 @@ def register_areas(router: Router, sidecar: Sidecar) -> None:
 
 
 def _register(module: str, router: Router, sidecar: Sidecar) -> None:
-    import_module(f"sidecar.server.handlers.{module}").register(router, sidecar)
+    handlers = import_module(f"sidecar.server.handlers.{module}")
+    if sidecar.exempt is None:
+        handlers.register(router, sidecar)
+        return
+    from sidecar.server.handlers.exempt import ExemptingRouter
+
+    handlers.register(ExemptingRouter(router, sidecar, sidecar.exempt), sidecar)

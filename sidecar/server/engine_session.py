@@ -128,6 +128,8 @@ class EngineSession:
 
     async def add_summary(self, node: SummaryNode, replaces: Sequence[str] = ()) -> bool:
         """Keep a summary in place of others; false where the history changed since the call began."""
+        if self.live.exempt:
+            return False
         return await self.live.store.write(
             AddSummary(self.live.ref, node, revision=self._revision, replaces=replaces)
         )

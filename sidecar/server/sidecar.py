@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 
 from sidecar.server.configuration.settings import Settings
-from sidecar.server.engines import EngineSlot
+from sidecar.server.engines import LEGACY, EngineSlot
 from sidecar.server.figures import Figures
 from sidecar.server.handlers.lane import SessionLanes
 from sidecar.server.seat import Seat
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sidecar.server.memory.session_memory import SessionMemory
     from sidecar.server.retention.keeping import Retention
     from sidecar.server.running import EngineRunner
+    from sidecar.server.sessions.exempt import ExemptSessions
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sessions.reconcile import Reconciler
     from sidecar.server.sessions.registry import SessionRegistry
@@ -72,6 +73,15 @@ class Sidecar:
         self._warm = False
         self._memory: SessionMemory | None = None
         self._choices: OrderedDict[tuple[str, str | None], Seat] = OrderedDict()
+
+    @cached_property
+    def exempt(self) -> ExemptSessions | None:
+        """The sessions of which nothing is kept, `None` where every session is kept."""
+        if not self.settings.exemptions.is_set:
+            return None
+        from sidecar.server.sessions.exempt import ExemptSessions
+
+        return ExemptSessions(self.settings.exemptions)
 
     @property
     def host_capabilities(self) -> frozenset[str]:
@@ -267,7 +277,11 @@ class Sidecar:
         Raises:
             EngineUnavailable: the engine that was configured for it cannot serve.
         """
-        if session_key is not None and (session_id, agent_id) not in self._choices:
+        exemption = self.exempt and self.exempt.of(session_id, session_key)
+        if exemption is not None and exemption.ignores:
+            return await self.slot.take(LEGACY)
+        known = exemption is not None or (session_id, agent_id) in self._choices
+        if session_key is not None and not known:
             await self._begin_spawned(session_id, session_key)
         own = await self.configured("session", session_id)
         if agent_id is None and (head := await self.store.session(self.ref(session_id))):

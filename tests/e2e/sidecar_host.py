@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 LIMIT_S = 30.0
 """Longest wait for anything; generous, since machines can be busy."""
@@ -285,7 +285,15 @@ def result_of(answer: bytes) -> Any:
     return message["result"]
 
 
-def exported(host: Host, session_id: str) -> list[Params]:
+class Caller(Protocol):
+    """Whatever sends requests to a sidecar."""
+
+    def call(self, method: str, **params: Any) -> Any:
+        """The result of a request."""
+        ...
+
+
+def exported(host: Caller, session_id: str) -> list[Params]:
     """Every stored message with what was noted about it, page by page."""
     found: list[Params] = []
     cursor: Params = {}
@@ -297,6 +305,6 @@ def exported(host: Host, session_id: str) -> list[Params]:
         cursor = {"cursor": page["nextCursor"]}
 
 
-def history(host: Host, session_id: str) -> list[Params]:
+def history(host: Caller, session_id: str) -> list[Params]:
     """Every stored message as the host gave it."""
     return [entry["message"] for entry in exported(host, session_id)]

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Pattern = Annotated[str, Field(min_length=1, max_length=1024)]
+
 
 class Part(BaseModel):
     """Base of every table: unknown keys are kept, so that they can be warned about."""
@@ -194,6 +196,15 @@ class Retention(Part):
     """Folder where a session is written as lines of JSON before it is erased."""
 
 
+class Sessions(Part):
+    """`[sessions]`: sessions of which nothing is kept, by their keys or ids."""
+
+    ignoreSessionPatterns: list[Pattern] = Field(default_factory=list[str])
+    """Sessions that engines never see; `*` stands for anything but a colon, `**` for anything."""
+    statelessSessionPatterns: list[Pattern] = Field(default_factory=list[str])
+    """Sessions that the engine serves without adding anything to the store."""
+
+
 class Configuration(Part):
     """The whole file."""
 
@@ -208,6 +219,7 @@ class Configuration(Part):
     model: Model = Model()
     episodes: Episodes = Episodes()
     retention: Retention = Retention()
+    sessions: Sessions = Sessions()
 
     def unknown_keys(self) -> Iterator[str]:
         """Dotted names of keys that mean nothing here."""

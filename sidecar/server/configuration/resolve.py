@@ -18,6 +18,7 @@ from sidecar.server.configuration.from_wire import from_the_wire, without_secret
 from sidecar.server.configuration.settings import (
     EngineEntry,
     EpisodeSettings,
+    ExemptionSettings,
     Limits,
     MemorySettings,
     ModelSettings,
@@ -163,6 +164,10 @@ def _merged(
         model=_model(merged, overrides, environ),
         episodes=_episodes(merged, from_file, overrides, environ, state_dir),
         retention=_retention(merged),
+        exemptions=ExemptionSettings(
+            ignored=tuple(merged.sessions.ignoreSessionPatterns),
+            stateless=tuple(merged.sessions.statelessSessionPatterns),
+        ),
         warnings=tuple(warnings),
     )
 

@@ -102,6 +102,18 @@ class RetentionSettings(Struct, frozen=True, kw_only=True):
         return self.max_age_ms is not None or self.max_bytes is not None
 
 
+class ExemptionSettings(Struct, frozen=True, kw_only=True):
+    """Patterns of the sessions of which nothing is kept."""
+
+    ignored: tuple[str, ...] = ()
+    stateless: tuple[str, ...] = ()
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is any pattern."""
+        return bool(self.ignored or self.stateless)
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured, resolved."""
 
@@ -123,6 +135,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     episodes: EpisodeSettings | None = None
     """Where what was said in turns is handed over; `None` keeps it in the store alone."""
     retention: RetentionSettings = RetentionSettings()
+    exemptions: ExemptionSettings = ExemptionSettings()
+    """Sessions of which nothing is kept."""
     warnings: tuple[str, ...] = ()
     """Unknown keys and the like, for the log."""
 

@@ -22,7 +22,9 @@ from sidecar.server.engines import FALLBACK_ENGINE, LEGACY
 from sidecar.server.sidecar import Sidecar
 
 if TYPE_CHECKING:
+    from sidecar.server.configuration.settings import ExemptionSettings
     from sidecar.server.episodes.desk import EpisodeDesk
+    from sidecar.server.sessions.exempt import ExemptSessions
 
 LITTLE_DISK_MB = 256
 
@@ -55,6 +57,8 @@ class EngineHandlers:
             checks.append(await self._episodes(self._sidecar.episodes))
         if self._sidecar.settings.memory.sources:
             checks.append(self._memory())
+        if self._sidecar.exempt is not None:
+            checks.append(_sessions(self._sidecar.exempt, self._sidecar.settings.exemptions))
         return DoctorEngineResult(ok=all(check.ok for check in checks), checks=checks)
 
     async def _engine(self) -> DoctorCheck:
@@ -182,3 +186,20 @@ class EngineHandlers:
             ok=True,
             message="answers " + ", ".join(capabilities) if capabilities else "answers no requests",
         )
+
+
+def _sessions(exempt: ExemptSessions, patterns: ExemptionSettings) -> DoctorCheck:
+    """Whether anything is kept at all beside the sessions that are exempt."""
+    if (everything := exempt.everything) is not None:
+        return DoctorCheck(
+            name="sessions",
+            ok=False,
+            message=f"every session matches {everything.value}, so that nothing is kept",
+            fix=f"take the pattern for everything out of {everything.value}",
+        )
+    return DoctorCheck(
+        name="sessions",
+        ok=True,
+        message=f"{len(patterns.ignored)} patterns ignore sessions, {len(patterns.stateless)} make them "
+        f"stateless; {exempt.seen} such sessions were used lately",
+    )

@@ -63,6 +63,8 @@ class LiveSession:
         """Whether memory was injected before this process had a source; `None` until that was asked."""
         self.gone = False
         """True once the session is deleted; whoever still works on it must leave nothing behind."""
+        self.exempt = False
+        """True for a session of which nothing is kept."""
         self._continuity: Continuity | None = None
         self._loaded = False
         self._epoch_kept: bytes | None = None
@@ -103,12 +105,12 @@ class LiveSession:
 
     async def save_state(self, name: str, value: bytes | None) -> None:
         """Keep a value; returns once it is durable."""
-        if not self.gone:
+        if not (self.gone or self.exempt):
             await self.store.write(SaveState(self.ref, name, value))
 
     def save_soon(self, name: str, value: bytes | None, done: Callable[[Write], None] = _passed_over) -> None:
         """Keep a value without waiting for it."""
-        if not self.gone:
+        if not (self.gone or self.exempt):
             self.store.submit(SaveState(self.ref, name, value), done)
 
     async def learn(self, model: str, reported: int) -> None:

@@ -51,7 +51,8 @@ class Reconciler:
         before = await live.stored.up_to(base, base) if base else []
         entries = live_entries(live, transcript.aligned, base, before[-1] if before else None)
         newest = (await live.stored.up_to(count, count))[-1].message_id if count else None
-        _stage(live, transcript, prompt, newest)
+        if not live.exempt:
+            _stage(live, transcript, prompt, newest)
         return SessionTimeline(store, live.ref, live.stored, count, base, entries)
 
     async def as_came(self, live: LiveSession, messages: Sequence[Raw] | None) -> SessionTimeline:

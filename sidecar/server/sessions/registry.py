@@ -44,6 +44,7 @@ class SessionRegistry:
         if live is None:
             sidecar = self._sidecar
             live = LiveSession(sidecar.store, sidecar.ref(session_id), sidecar.dialect, sidecar.counter)
+            live.exempt = sidecar.exempt is not None and sidecar.exempt.of(session_id) is not None
             self._live[session_id] = live
         self._recent[session_id] = live
         self._recent.move_to_end(session_id)
