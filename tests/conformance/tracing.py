@@ -49,14 +49,6 @@ UNCHECKED: dict[str, tuple[str, str | None]] = {
         "a client sends what its runtime asks for; no suite can tell whose choice a method was",
         None,
     ),
-    "CEP-SESS-21": (
-        "which sessions are kept is configured; a suite proves servers of any configuration",
-        "tests/e2e/test_exempt_sessions.py",
-    ),
-    "CEP-SESS-23": (
-        "which sessions are kept is configured; a suite proves servers of any configuration",
-        "tests/e2e/test_exempt_sessions.py",
-    ),
 }
 """Clauses with a MUST that no check of a suite is about: why, and where this project tests them, if so."""
 
