@@ -21,6 +21,7 @@ HostCapability = Literal[
     "runtime/compact",
     "runtime/rewriteTranscript",
     "memory/getContext",
+    "session/changed",
     "assembleDelta",
 ]
 """What a host can declare today; a server passes over names that it does not know."""
@@ -52,7 +53,7 @@ class ContextEngineOptions(Wire, frozen=True, kw_only=True):
     host: HostInfo | None = None
     """The agent runtime."""
     host_capabilities: list[str] | None = None
-    """Requests that the host answers, and `assembleDelta`; unknown names are ignored."""
+    """Requests that the host answers, `session/changed`, and `assembleDelta`; unknown names are ignored."""
     message_format: MessageFormat = "openai"
     """Dialect of every message on this connection."""
     engine: Id | None = None

@@ -276,10 +276,25 @@ class DeleteSessionResult(Wire, frozen=True, kw_only=True):
     """False where there was no such session."""
 
 
+SessionChange = Literal[
+    "configured",
+    "pinned",
+    "unpinned",
+    "truncated",
+    "compacted",
+    "maintained",
+    "deleted",
+    "created",
+    "appended",
+    "changed",
+]
+"""What can happen to a session; `changed` is something that another process has done."""
+
+
 class ChangedSessionParams(Wire, frozen=True, kw_only=True):
     """Params of `session/changed`."""
 
     session_id: str
     """The session that changed."""
-    reason: Literal["configured", "pinned", "unpinned", "truncated", "compacted", "maintained", "deleted"]
-    """What happened to it."""
+    reason: SessionChange
+    """What happened; `created`, `appended`, `changed` only where the host declares `session/changed`."""

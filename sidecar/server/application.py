@@ -95,6 +95,11 @@ class SidecarApplication:
 
             sidecar.retention = Retention(sidecar)
             sidecar.retention.begin()
+        if "session/changed" in profile.capabilities:
+            from sidecar.server.watching import SessionWatch
+
+            sidecar.watch = SessionWatch(store, profile.namespace, self._peer)
+            await sidecar.watch.begin()
         answer = _answer(version, sidecar, seat, self._router.methods)
         if _object(params.capabilities).get("textDocument") is None:
             return answer

@@ -89,13 +89,9 @@ class HostServices:
 
     def tell_compacted(self, session: Session) -> None:
         """Tell the host that a session was compacted without its asking."""
-        from sidecar.protocol.session import ChangedSessionParams
-
         if self._sidecar.memory is not None:
             self._sidecar.memory.compacted.add(session.session_id)
-        self._sidecar.peer.notify(
-            "session/changed", ChangedSessionParams(session_id=session.session_id, reason="compacted")
-        )
+        self._sidecar.session_changed(session.session_id, "compacted")
 
     @property
     def configured(self) -> BaseModel | None:

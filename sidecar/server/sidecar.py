@@ -17,12 +17,13 @@ from sidecar.server.figures import Figures
 from sidecar.server.handlers.lane import SessionLanes
 from sidecar.server.seat import Seat
 from sidecar.server.seating import EngineUnavailable
-from sidecar.store.contract import SessionRef, SessionSettings, SessionStore
+from sidecar.store.contract import SessionRef, SessionSettings, SessionStore, Touch, Write
 from sidecar.store.spawn import BeginSpawn
 
 if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect
     from sidecar.protocol.base import MessageFormat
+    from sidecar.protocol.session import SessionChange
     from sidecar.rpc.peer import Peer
     from sidecar.server.episodes.desk import EpisodeDesk
     from sidecar.server.host_services import HostServices
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from sidecar.server.sessions.reconcile import Reconciler
     from sidecar.server.sessions.registry import SessionRegistry
     from sidecar.server.sessions.spawns import Spawns
+    from sidecar.server.watching import SessionWatch
     from sidecar.summarize.contract import Summariser
     from sidecar.summarize.endpoint import EndpointModel
     from sidecar.summarize.host_model import Complete
@@ -69,6 +71,8 @@ class Sidecar:
         self.figures = Figures()
         self.retention: Retention | None = None
         """Erases sessions that nobody uses any more, where that is configured."""
+        self.watch: SessionWatch | None = None
+        """Looks for sessions that any process has changed, where the host wants to be told."""
         self.lanes = SessionLanes(peer.lane_in_use)
         self._warm = False
         self._memory: SessionMemory | None = None
@@ -341,6 +345,17 @@ class Sidecar:
             if seat.retired and not seat.calls:
                 await self._runner.release(seat)
 
+    def session_changed(self, session_id: str, reason: SessionChange) -> None:
+        """Tell the host that something other than a stored message has changed a session.
+
+        Those who watch the store in other processes see it by the time of the session's last change.
+        """
+        from sidecar.protocol.session import ChangedSessionParams
+
+        self.peer.notify("session/changed", ChangedSessionParams(session_id=session_id, reason=reason))
+        if reason != "deleted":
+            self.store.submit(Touch(self.ref(session_id)), _passed_over)
+
     async def dispose_engines(self) -> None:
         """Flush and release every engine; the next call makes a fresh instance."""
         served = [session for (session, _), seat in self._choices.items() if seat.buffers_episodes]
@@ -366,6 +381,8 @@ class Sidecar:
             self.spawns.close()
         if self.retention is not None:
             await self.retention.close()
+        if self.watch is not None:
+            await self.watch.close()
         await self.dispose_engines()
         if self.episodes is not None:
             await self.episodes.close()
@@ -377,6 +394,10 @@ class Sidecar:
         from sidecar.server.host_services import HostServices
 
         return HostServices(self, engine_id, settings)
+
+
+def _passed_over(_: Write) -> None:
+    pass
 
 
 __all__ = ["EngineUnavailable", "HostProfile", "Sidecar"]

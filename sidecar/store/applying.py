@@ -14,6 +14,7 @@ from sidecar.store.keeping import (
     record_advancement,
     save_facts,
     save_state,
+    touch,
 )
 from sidecar.store.primitives import Tables
 from sidecar.store.spawning import begin_spawn, end_spawn, prepare_spawn, roll_back_spawn, sweep_spawns
@@ -28,6 +29,7 @@ _RULES: dict[str, Callable[[Tables, Any], Any]] = {
     "save_state": save_state,
     "save_facts": save_facts,
     "add_summary": add_summary,
+    "touch": touch,
     "record_advancement": record_advancement,
     "push_episode": lambda tables, write: tables.buffers.push(write),
     "claim_episodes": lambda tables, write: tables.buffers.claim(write),

@@ -85,6 +85,7 @@ class SessionHead(Struct, frozen=True, kw_only=True):
     """Rises whenever stored messages change in another way than by appending."""
     created_ms: int
     updated_ms: int
+    """When messages, summaries, or what a `Touch` tells of, changed last."""
 
 
 class StoredMessage(NamedTuple):
@@ -385,6 +386,18 @@ class AddSummary(Write):
         self.node = node
         self.revision = revision
         self.replaces = replaces
+
+
+class Touch(Write):
+    """Note that something about a session has changed: `updated_ms` is now. `result`: whether it is there."""
+
+    __slots__ = ("ref",)
+    verb = "touch"
+    result: bool
+
+    def __init__(self, ref: SessionRef) -> None:
+        super().__init__()
+        self.ref = ref
 
 
 class RecordAdvancement(Write):

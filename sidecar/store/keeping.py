@@ -9,9 +9,11 @@ from sidecar.store.contract import (
     SaveFacts,
     SaveState,
     SessionSettings,
+    Touch,
 )
 from sidecar.store.lineage import owner_at, part_from_forks
 from sidecar.store.primitives import Tables
+from sidecar.store.records import SessionRecord
 
 
 def delete(tables: Tables, write: Delete) -> bool:
@@ -61,7 +63,21 @@ def add_summary(tables: Tables, write: AddSummary) -> bool:
         return False
     tables.drop_summaries(record.uid, write.replaces)
     tables.add_summary(record.uid, write.node)
+    _touch(tables, record)
     return True
+
+
+def touch(tables: Tables, write: Touch) -> bool:
+    """Apply a `Touch`; whether the session is there."""
+    record = tables.session(write.ref)
+    if record is not None:
+        _touch(tables, record)
+    return record is not None
+
+
+def _touch(tables: Tables, record: SessionRecord) -> None:
+    record.updated_ms = tables.now_ms
+    tables.save_session(record)
 
 
 def record_advancement(tables: Tables, write: RecordAdvancement) -> bool:

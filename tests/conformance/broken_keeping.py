@@ -112,6 +112,25 @@ def keeps_the_first_summary_of_an_id(patch: MonkeyPatch) -> None:
     )
 
 
+def takes_summaries_for_no_change(patch: MonkeyPatch) -> None:
+    rule = applying._RULES["add_summary"]
+
+    def add(tables: Any, write: Any) -> Any:
+        record = tables.session(write.ref)
+        before = record and record.updated_ms
+        result = rule(tables, write)
+        if record is not None:
+            record.updated_ms = before
+            tables.save_session(record)
+        return result
+
+    patch.setitem(applying._RULES, "add_summary", add)
+
+
+def touches_nothing(patch: MonkeyPatch) -> None:
+    patch.setitem(applying._RULES, "touch", lambda tables, write: tables.session(write.ref) is not None)
+
+
 def removes_no_state(patch: MonkeyPatch) -> None:
     save = MemoryTables.save_state
     patch.setattr(

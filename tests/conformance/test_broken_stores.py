@@ -140,6 +140,8 @@ CAUGHT = {
     "beside/a_summary_of_an_older_revision_is_not_kept_and_replaces_nothing": (
         "adds_summaries_of_any_revision"
     ),
+    "beside/a_summary_makes_its_session_the_one_that_changed_last": "takes_summaries_for_no_change",
+    "beside/a_touched_session_is_the_one_that_changed_last": "touches_nothing",
     "beside/state_is_kept_by_name_and_removed_by_none": "removes_no_state",
     "beside/settings_change_member_by_member": "replaces_settings_whole",
     "read/a_session_that_is_not_there_reads_as_empty": "reads_a_session_that_is_not_there_as_an_error",

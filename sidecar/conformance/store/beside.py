@@ -1,11 +1,17 @@
 """What is kept beside the messages: facts, summaries, state, settings."""
 
-from sidecar.conformance.expecting import expect_equal
-from sidecar.conformance.store.samples import CHILD, FACTS, REF, reply, summary, user
+import asyncio
+import time
+
+from msgspec import structs
+
+from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.store.samples import CHILD, FACTS, GRANDCHILD, REF, reply, summary, user
 from sidecar.conformance.store.subject import Subject, texts
 from sidecar.conformance.store.suite import SUITE
 from sidecar.store.contract import (
     AddSummary,
+    AppendResult,
     Configure,
     Facts,
     Fork,
@@ -13,6 +19,7 @@ from sidecar.store.contract import (
     SaveState,
     SessionRef,
     SessionSettings,
+    Touch,
     Truncate,
 )
 
@@ -196,6 +203,38 @@ async def a_summary_of_an_older_revision_is_not_kept_and_replaces_nothing(store:
         False,
         "write(AddSummary(CHILD, summary('n', 1, 1), revision=0))",
     )
+
+
+@AREA.check()
+async def a_summary_makes_its_session_the_one_that_changed_last(store: Subject) -> None:
+    """A summary makes its session the one that changed last."""
+    revision = (await store.append(REF, "a")).head.revision
+    later = await _after(await store.append(CHILD, "b"))
+    await store.write(AddSummary(REF, summary("n", 1, 1), revision=revision))
+    heads, _ = await store.store.sessions(REF.namespace, 9, None)
+    expect_equal([head.ref for head in heads], [REF, CHILD], "the sessions, latest change first")
+    expect(heads[0].updated_ms > later, "updated_ms has not risen")
+    expect_equal(heads[0].revision, revision, "the revision")
+
+
+@AREA.check()
+async def a_touched_session_is_the_one_that_changed_last(store: Subject) -> None:
+    """A touched session is the one that changed last, and otherwise as it was."""
+    before = (await store.append(REF, "a")).head
+    later = await _after(await store.append(CHILD, "b"))
+    expect_equal(await store.write(Touch(REF)), True, "write(Touch(REF))")
+    expect_equal(await store.write(Touch(GRANDCHILD)), False, "write(Touch(GRANDCHILD))")
+    heads, _ = await store.store.sessions(REF.namespace, 9, None)
+    expect_equal([head.ref for head in heads], [REF, CHILD], "the sessions, latest change first")
+    expect(heads[0].updated_ms > later, "updated_ms has not risen")
+    expect_equal(structs.replace(heads[0], updated_ms=before.updated_ms), before, "the rest of its facts")
+
+
+async def _after(result: AppendResult) -> int:
+    """When that was, in milliseconds; returns once it is over."""
+    while time.time_ns() // 1_000_000 <= result.head.updated_ms:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    return result.head.updated_ms
 
 
 @AREA.check()

@@ -23,7 +23,6 @@ from sidecar.protocol.context import (
     PreflightContextParams,
     PreflightContextResult,
 )
-from sidecar.protocol.session import ChangedSessionParams
 from sidecar.rpc.call import Call
 from sidecar.rpc.progress import Progress
 from sidecar.rpc.router import Order, Router
@@ -104,9 +103,7 @@ class CompactHandlers:
         await sidecar.flush_episodes(seat, session.live)
         if outcome.compacted and seat.id != LEGACY:
             await _check_pins(session, request.budget)
-            sidecar.peer.notify(
-                "session/changed", ChangedSessionParams(session_id=params.session_id, reason="compacted")
-            )
+            sidecar.session_changed(params.session_id, "compacted")
         return _result(outcome)
 
     async def _forget_injections(self, session: EngineSession) -> None:

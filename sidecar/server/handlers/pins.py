@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from sidecar.protocol.session import (
-    ChangedSessionParams,
     Pin,
     PinSessionParams,
     PinSessionResult,
@@ -55,7 +52,7 @@ class PinHandlers:
             raise InvalidParams("text: it is empty", path="/text")
         pin, new = await add_pin(live, message_id=params.message_id, text=params.text, note=params.note)
         if new:
-            self._changed(params.session_id, "pinned")
+            self._sidecar.session_changed(params.session_id, "pinned")
         return PinSessionResult(pin_id=pin.pin_id)
 
     async def unpin(self, params: UnpinSessionParams, call: Call) -> UnpinSessionResult:
@@ -64,7 +61,7 @@ class PinHandlers:
         live = await self._session(params.session_id, params.agent_id)
         unpinned = await remove_pin(live, params.pin_id)
         if unpinned:
-            self._changed(params.session_id, "unpinned")
+            self._sidecar.session_changed(params.session_id, "unpinned")
         return UnpinSessionResult(unpinned=unpinned)
 
     async def pins(self, params: PinsSessionParams, call: Call) -> PinsSessionResult:
@@ -97,8 +94,3 @@ class PinHandlers:
         check_owner(head, agent_id)
         cached = sidecar.sessions.cached(session_id)
         return cached or LiveSession(sidecar.store, sidecar.ref(session_id), sidecar.dialect, sidecar.counter)
-
-    def _changed(self, session_id: str, reason: Literal["pinned", "unpinned"]) -> None:
-        self._sidecar.peer.notify(
-            "session/changed", ChangedSessionParams(session_id=session_id, reason=reason)
-        )

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from msgspec import Raw, json
 
 from sidecar.protocol.session import (
-    ChangedSessionParams,
     ConfigureSessionParams,
     ConfigureSessionResult,
     DeleteSessionParams,
@@ -82,7 +81,7 @@ class SessionChangeHandlers:
             )
             sidecar.forget_choices()
             if params.session_id is not None:
-                self._changed(params.session_id, "configured")
+                self._sidecar.session_changed(params.session_id, "configured")
         now = await sidecar.configured(scope, scope_id)
         if (now.engine or default) != (before.engine or default):
             sidecar.peer.notify("tools/listChanged", ListChangedToolsParams(session_id=params.session_id))
@@ -97,7 +96,7 @@ class SessionChangeHandlers:
         if removed:
             sidecar.sessions.rewound(params.session_id)
             await claim_anew(sidecar.store, ref)
-            self._changed(params.session_id, "truncated")
+            self._sidecar.session_changed(params.session_id, "truncated")
         return TruncateSessionResult(removed_messages=removed)
 
     async def fork(self, params: ForkSessionParams, call: Call) -> ForkSessionResult:
@@ -126,7 +125,7 @@ class SessionChangeHandlers:
         sidecar.forget_choices()
         if deleted:
             await sidecar.forget_episodes(params.session_id)
-            self._changed(params.session_id, "deleted")
+            self._sidecar.session_changed(params.session_id, "deleted")
         return DeleteSessionResult(deleted=deleted)
 
     async def _inherited(self, params: ConfigureSessionParams) -> str:
@@ -152,11 +151,6 @@ class SessionChangeHandlers:
         except EngineUnavailable:
             return b"{}"
         return None
-
-    def _changed(self, session_id: str, reason: Reason) -> None:
-        self._sidecar.peer.notify(
-            "session/changed", ChangedSessionParams(session_id=session_id, reason=reason)
-        )
 
 
 def _object(raw: Raw) -> bytes | None:

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Sequence
 
-from sidecar.protocol.session import ChangedSessionParams
 from sidecar.protocol.subagent import (
     EndedSubagentParams,
     EndedSubagentResult,
@@ -119,9 +118,7 @@ class SubagentHandlers:
             sidecar.sessions.forget(session_id)
             sidecar.forget_choices()
             await sidecar.forget_episodes(session_id)
-            sidecar.peer.notify(
-                "session/changed", ChangedSessionParams(session_id=session_id, reason="deleted")
-            )
+            sidecar.session_changed(session_id, "deleted")
         return EndedSubagentResult()
 
     async def _parent_id(self, params: PrepareSpawnSubagentParams) -> str | None:

@@ -13,7 +13,7 @@ export type JsonObject = { [member: string]: unknown };
 export type MessageFormat = "openai" | "openai-responses" | "anthropic" | "openclaw";
 
 /** What a host may declare in `hostCapabilities`. */
-export type HostCapability = "runtime/complete" | "runtime/compact" | "runtime/rewriteTranscript" | "memory/getContext" | "assembleDelta";
+export type HostCapability = "runtime/complete" | "runtime/compact" | "runtime/rewriteTranscript" | "memory/getContext" | "session/changed" | "assembleDelta";
 
 /** Params of `initialize`: those of the Language Server Protocol. */
 export interface InitializeParams {
@@ -59,7 +59,7 @@ export interface ContextEngineOptions {
   protocolVersion?: string | null | undefined;
   /** The agent runtime. */
   host?: HostInfo | null | undefined;
-  /** Requests that the host answers, and `assembleDelta`; unknown names are ignored. */
+  /** Requests that the host answers, `session/changed`, and `assembleDelta`; unknown names are ignored. */
   hostCapabilities?: readonly string[] | null | undefined;
   /** Dialect of every message on this connection. Absent means `"openai"`. */
   messageFormat?: "anthropic" | "openai" | "openai-responses" | "openclaw" | null | undefined;
@@ -1345,8 +1345,8 @@ export interface ContextInjectedMemoryParams {
 export interface ChangedSessionParams {
   /** The session that changed. */
   sessionId: string;
-  /** What happened to it. */
-  reason: "compacted" | "configured" | "deleted" | "maintained" | "pinned" | "truncated" | "unpinned";
+  /** What happened; `created`, `appended`, `changed` only where the host declares `session/changed`. */
+  reason: "appended" | "changed" | "compacted" | "configured" | "created" | "deleted" | "maintained" | "pinned" | "truncated" | "unpinned";
 }
 
 /** Params of `tools/listChanged`. */
