@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sidecar.protocol.initialize import InitializeParams, InitializeResult
 from sidecar.protocol.lifecycle import LogMessageWindowParams
@@ -27,6 +27,16 @@ _WARNING = 2
 _log = logging.getLogger(__name__)
 
 
+class Standings(Protocol):
+    """Tells what became of the messages of a session in the newest answer, and why."""
+
+    def __call__(
+        self, session_id: str, first: int = 1, last: int | None = None
+    ) -> Awaitable[Mapping[int, tuple[str, str]]]:
+        """The decision and its reason for each position from `first` to `last`, as far as they are known."""
+        ...
+
+
 class Stored(NamedTuple):
     """What editors are shown of the sidecar behind the connection."""
 
@@ -34,8 +44,7 @@ class Stored(NamedTuple):
     namespace: str
     token_budget: int
     """Size of the window that transcripts are measured by, in tokens."""
-    standing: Callable[[str, int], Awaitable[tuple[str, str] | None]]
-    """What became of a message in the newest answer, and why: from its session and its position, from 1."""
+    standings: Standings
 
 
 def attach_editor(

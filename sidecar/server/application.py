@@ -104,13 +104,13 @@ class SidecarApplication:
         if _object(params.capabilities).get("textDocument") is None:
             return answer
         from sidecar.lsp.attach import Stored, attach_editor
-        from sidecar.server.standing import standing
+        from sidecar.server.standing import standings
 
         stored = Stored(
             cast("SearchableStore", store),
             profile.namespace,
             settings.limits.default_token_budget,
-            partial(standing, sidecar),
+            partial(standings, sidecar),
         )
         return attach_editor(self._router, self._peer, params, answer, stored)
 

@@ -45,7 +45,8 @@ async def _standing(server: TranscriptServer, uri: str, index: int) -> list[str]
     session_id = session_of(uri)
     if session_id is None or server.stored is None:
         return []
-    found = await server.stored.standing(session_id, index + 1)
+    position = index + 1
+    found = (await server.stored.standings(session_id, position, position)).get(position)
     return [f"What the model sees of it: {found[0]} ({found[1]})"] if found else []
 
 
