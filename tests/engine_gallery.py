@@ -13,7 +13,13 @@ BUDGET = 600
 OTHER = "served by another engine"
 
 
-def configured(folder: Path, isolation: str, limits: str = "compact = 5000", **options: Any) -> Host:
+def configured(
+    folder: Path,
+    isolation: str,
+    limits: str = "compact = 5000",
+    environment: dict[str, str] | None = None,
+    **options: Any,
+) -> Host:
     """A host whose sidecar has the engines of the gallery; `limits` are of the time of their calls."""
     config = folder / "config.toml"
     config.write_text(
@@ -22,9 +28,8 @@ def configured(folder: Path, isolation: str, limits: str = "compact = 5000", **o
         f"[plugins.entries.gallery.timeoutsMs]\n{limits}\n",
         encoding="utf-8",
     )
-    return Host(
-        folder / "state", environment={"CONTEXT_SIDECAR_CONFIG": str(config)}, engine="gallery", **options
-    )
+    found = {"CONTEXT_SIDECAR_CONFIG": str(config), **(environment or {})}
+    return Host(folder / "state", environment=found, **{"engine": "gallery", **options})
 
 
 def tell(host: Host, session: str, numbers: Sequence[int] = range(1, 9)) -> None:

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-LOG_LEVELS = ("debug", "info", "warning", "error")
+from msgspec import structs
+
+from sidecar.server.configuration.log import FORMATS, LEVELS, log_settings
+
+if TYPE_CHECKING:
+    from sidecar.rpc.peer import Peer
+    from sidecar.rpc.router import Router
 
 HELP = """\
-Usage: context-sidecar serve [--stdio] [--config FILE] [--log-level LEVEL]
+Usage: context-sidecar serve [--stdio] [--config FILE] [--log-level LEVEL] [--log-format FORMAT]
 
 Speak the protocol on standard input and output, until the host ends the connection.
 
-  --stdio            Accepted for editors, which append it; there is no other transport.
-  --config FILE      Read this configuration file (default: config.toml in the user's configuration folder).
-  --log-level LEVEL  debug, info, warning or error; the log goes to stderr (default: warning).
-  --help             Show this text.
+  --stdio              Accepted for editors, which append it; there is no other transport.
+  --config FILE        Read this configuration file (default: config.toml in the user's configuration
+                       folder).
+  --log-level LEVEL    debug, info, warning or error; the log goes to stderr (default: warning).
+  --log-format FORMAT  text, or json for one object a line (default: text).
+  --help               Show this text.
 """
+
+_LOG_OPTIONS = {"--log-level": ("level", LEVELS), "--log-format": ("format", FORMATS)}
+
+
+class Options(NamedTuple):
+    """The command line."""
+
+    config_file: Path | None
+    log: Mapping[str, str]
+    """Members of the log's settings that it decides."""
 
 
 class UsageError(Exception):
@@ -34,19 +54,22 @@ def serve(arguments: Sequence[str]) -> int:
     if options is None:
         print(HELP, end="")
         return 0
-    config_file, log_level = options
     from sidecar.server.application import SidecarApplication
     from sidecar.server.process import run
 
-    return run(
-        lambda router, peer: SidecarApplication(router, peer, config_file=config_file), log_level=log_level
-    )
+    asked = options.log
+    log = structs.replace(log_settings(os.environ, []), **asked)
+
+    def make(router: Router, peer: Peer) -> SidecarApplication:
+        return SidecarApplication(router, peer, config_file=options.config_file, log=asked)
+
+    return run(make, log_level=log.level, log_format=log.format)
 
 
-def _parse(arguments: Sequence[str]) -> tuple[Path | None, str] | None:
-    """Configuration file and log level; `None` where help is wanted. A library would cost start-up."""
+def _parse(arguments: Sequence[str]) -> Options | None:
+    """What was asked for; `None` where help is wanted. A library would cost start-up."""
     config_file: Path | None = None
-    log_level = "warning"
+    log: dict[str, str] = {}
     rest = list(arguments)
     while rest:
         name, _, value = rest.pop(0).partition("=")
@@ -54,7 +77,7 @@ def _parse(arguments: Sequence[str]) -> tuple[Path | None, str] | None:
             return None
         if name == "--stdio":
             continue
-        if name not in ("--config", "--log-level"):
+        if name not in ("--config", *_LOG_OPTIONS):
             raise UsageError(f"unknown option {name}")
         if not value:
             if not rest:
@@ -62,8 +85,9 @@ def _parse(arguments: Sequence[str]) -> tuple[Path | None, str] | None:
             value = rest.pop(0)
         if name == "--config":
             config_file = Path(value).expanduser()
-        elif value in LOG_LEVELS:
-            log_level = value
-        else:
-            raise UsageError(f"--log-level is one of {', '.join(LOG_LEVELS)}, not {value}")
-    return config_file, log_level
+            continue
+        member, known = _LOG_OPTIONS[name]
+        if value not in known:
+            raise UsageError(f"{name} is one of {', '.join(known)}, not {value}")
+        log[member] = value
+    return Options(config_file, log)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from sidecar.rpc.envelope import JsonId
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from sidecar.rpc.dispatch import Dispatcher
     from sidecar.rpc.peer import Peer
     from sidecar.rpc.router import Route
+
+
+serving: "ContextVar[Call | None]" = ContextVar("serving", default=None)
+"""The request for which a coroutine works; handlers that are no coroutines run without it."""
 
 
 class Call:
@@ -28,6 +33,8 @@ class Call:
     """True while the call is in the table of those that are not answered."""
     released = False
     exclusive = False
+    began = 0.0
+    """When it was read, by `time.perf_counter`, where somebody watches."""
     lane: Lane | Crossing | None = None
     place: Place = Place.NONE
     task: "asyncio.Task[None] | None" = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from sidecar.rpc.call import Call
+from sidecar.rpc.call import Call, serving
 from sidecar.rpc.envelope import Failure, JsonId, Result, encode
 from sidecar.rpc.errors import Busy, InternalError, InvalidRequest, MethodNotFound, RequestCancelled, RpcError
 from sidecar.rpc.lanes import Lanes, Place
@@ -59,14 +59,15 @@ class Dispatcher:
     def take_request(self, id: JsonId, method: str, params: Raw, size: int, restore: Restore | None) -> None:
         """Start a request, park it, or refuse it."""
         if id in self.calls or id in self.parking.requests:
-            self.refuse(id, InvalidRequest("a request with this id is in flight", hint="use an id once"))
+            error = InvalidRequest("a request with this id is in flight", hint="use an id once")
+            self._refuse_request(id, method, error)
             return
         admit = self.peer.admit
         if admit is not None:
             verdict = admit(method, True)
             if verdict is not None:
                 if isinstance(verdict, RpcError):
-                    self.refuse(id, verdict)
+                    self._refuse_request(id, method, verdict)
                 else:
                     self._park(Parked(id, method, params, size, restore, admitted=False))
                 return
@@ -116,6 +117,8 @@ class Dispatcher:
             self._held_bytes -= call.size
             if call.lane is not None:
                 self._lanes.leave(call)
+        if (observer := self.peer.observer) is not None:
+            observer.settled(call, outcome)
         if isinstance(outcome, RpcError):
             self.refuse(call.id, outcome)
         else:
@@ -139,6 +142,11 @@ class Dispatcher:
             _log.exception("the data of an error cannot be encoded")
             body = encode(Failure(id, RpcError(error.code, error.message).body()))
         self.peer.put(body)
+
+    def _refuse_request(self, id: JsonId, method: str, error: RpcError) -> None:
+        if (observer := self.peer.observer) is not None:
+            observer.refused(id, method, error)
+        self.refuse(id, error)
 
     def cancel(self, id: JsonId, *, even_uncancellable: bool = False) -> None:
         """Cancel a request; unknown ids and requests that cannot be cancelled are passed over."""
@@ -166,7 +174,7 @@ class Dispatcher:
                     f"more than {limits.max_parked_bytes} bytes of requests are parked",
                     limit=limits.max_parked_bytes,
                 )
-                self.refuse(parked.id, error)
+                self._refuse_request(parked.id, parked.method, error)
                 return
         parking.add(parked)
 
@@ -184,7 +192,7 @@ class Dispatcher:
             if isinstance(verdict, RpcError):
                 self.parking.pop()
                 if parked.id is not None:
-                    self.refuse(parked.id, verdict)
+                    self._refuse_request(parked.id, parked.method, verdict)
                 return True
             parked.admitted = True
         route = self._routes.get(parked.method)
@@ -209,7 +217,7 @@ class Dispatcher:
     def _start(self, id: JsonId, method: str, params: Raw, size: int, restore: Restore | None) -> None:
         route = self._routes.get(method) or self._router.load(method)
         if route is None or route.handler is None:
-            self.refuse(id, MethodNotFound(method))
+            self._refuse_request(id, method, MethodNotFound(method))
             return
         try:
             decoded = route.decode(params)
@@ -218,12 +226,14 @@ class Dispatcher:
             call = Call(id, route, decoded, size, self)
             key = None if route.order is Order.FREE or route.lane is None else route.lane(decoded)
         except RpcError as error:
-            self.refuse(id, error)
+            self._refuse_request(id, method, error)
             return
         except Exception:
             _log.exception("the params of %s cannot be handled", method)
-            self.refuse(id, InternalError())
+            self._refuse_request(id, method, InternalError())
             return
+        if (observer := self.peer.observer) is not None:
+            observer.begun(call, params)
         if key is None:
             self._run(call)
         else:
@@ -258,6 +268,7 @@ class Dispatcher:
 
     async def _serve(self, call: Call, coroutine: Coroutine[object, object, object]) -> None:
         call.unbegun = None
+        serving.set(call)
         try:
             outcome = await coroutine
         except asyncio.CancelledError:

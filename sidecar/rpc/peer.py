@@ -28,6 +28,7 @@ from sidecar.rpc.envelope import (
 from sidecar.rpc.errors import InvalidRequest, InvalidResult, ParseError, RpcError
 from sidecar.rpc.framing import FrameFault, FrameReader
 from sidecar.rpc.limits import PeerLimits
+from sidecar.rpc.observing import Observer
 from sidecar.rpc.outbox import Outbox
 from sidecar.rpc.outgoing import OutgoingRequests
 from sidecar.rpc.router import Router
@@ -62,6 +63,9 @@ class Peer:
     """Turns what a handler raised into an error; `None` stands for an internal error that is logged here."""
     on_end: Callable[[End], None] | None = None
     """Told once that no more messages will come; without it, requests of ours fail with ConnectionLost."""
+
+    observer: Observer | None = None
+    """Hears of the requests that this side serves."""
 
     def __init__(self, router: Router, transport: Transport, limits: PeerLimits | None = None) -> None:
         self.limits = limits or PeerLimits()

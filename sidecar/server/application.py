@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from msgspec import Raw, json
+from msgspec import Raw, json, structs
 
 from sidecar import __version__
 from sidecar.messages.dialects import DIALECTS
@@ -32,9 +33,11 @@ from sidecar.server.areas import register_areas
 from sidecar.server.configuration.resolve import ConfigurationError, resolve
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.failures import to_rpc_error, without_paths
+from sidecar.server.request_watch import RequestWatch
 from sidecar.server.seat import Seat
 from sidecar.server.seating import EngineUnavailable
 from sidecar.server.sidecar import HostProfile, Sidecar
+from sidecar.server.stderr_log import log_to_stderr
 from sidecar.store import open_store
 from sidecar.store.contract import SessionStore, StoreError
 from sidecar.store.search import Searchable, SearchableStore
@@ -50,12 +53,23 @@ _log = logging.getLogger(__name__)
 class SidecarApplication:
     """What the lifecycle drives: `initialize` makes a sidecar, `close` releases it."""
 
-    def __init__(self, router: Router, peer: Peer, *, config_file: Path | None = None) -> None:
+    def __init__(
+        self,
+        router: Router,
+        peer: Peer,
+        *,
+        config_file: Path | None = None,
+        log: Mapping[str, str] | None = None,
+    ) -> None:
+        """`log` has what the command line says about the log."""
         self._router = router
         self._peer = peer
         self._config_file = config_file
+        self._log = log or {}
         self._sidecar: Sidecar | None = None
+        self._watch = RequestWatch()
         peer.on_fault = _fault
+        peer.observer = self._watch
 
     async def initialize(self, params: InitializeParams) -> InitializeResult:
         """Settings are validated and the store is open before this answers.
@@ -73,6 +87,7 @@ class SidecarApplication:
                 supported=list(SUPPORTED),
             )
         settings = self._settings(options)
+        self._follow_log(settings)
         for warning in settings.warnings:
             _log.warning("%s", warning)
         profile = _profile(options, params.capabilities)
@@ -150,6 +165,11 @@ class SidecarApplication:
         except StoreError as error:
             raise to_rpc_error(error) from None
         return store
+
+    def _follow_log(self, settings: Settings) -> None:
+        asked = structs.replace(settings.log, **self._log)
+        log_to_stderr(asked.level, asked.format)
+        self._watch.follow(asked.slow_call_ms)
 
     def _apply_limits(self, settings: Settings) -> None:
         limits = self._peer.limits

@@ -27,6 +27,11 @@ class EngineFailed(RpcError):
 
     hint = "look at the sidecar's log, or select another engine"
 
+    unforeseen = False
+    """True where the engine raised what it should not, so that the traceback is worth a look."""
+    quarantined = False
+    """True where the engine was not asked at all."""
+
     def __init__(self, engine_id: str, method: str, message: str, *, retryable: bool | None = None) -> None:
         message = without_paths(message)
         super().__init__(

@@ -64,8 +64,8 @@ class EngineHealth:
             raise InQuarantine(f"in quarantine for this session, being tried again; before: {known.last}")
         known.trying = True
 
-    def failed(self, session_id: str, what: str) -> None:
-        """Take in that a call has failed."""
+    def failed(self, session_id: str, what: str) -> float:
+        """Take in that a call has failed; the seconds for which the engine is not asked now, 0 for none."""
         self.failures += 1
         known = self._sessions.setdefault(session_id, _Failures())
         self._sessions.move_to_end(session_id)
@@ -78,11 +78,12 @@ class EngineHealth:
                 known.pause_s = min(known.pause_s * 2, LONGEST_PAUSE_S)
             known.until = time.monotonic() + known.pause_s
         known.trying = False
+        return known.pause_s if known.count >= FAILURES_IN_A_ROW else 0.0
 
-    def went_well(self, session_id: str) -> None:
-        """Take in that a call has come to its end."""
-        if self._sessions:
-            self._sessions.pop(session_id, None)
+    def went_well(self, session_id: str) -> bool:
+        """Take in that a call has come to its end; true where that ends a quarantine."""
+        known = self._sessions.pop(session_id, None) if self._sessions else None
+        return known is not None and known.count >= FAILURES_IN_A_ROW
 
     def quarantined(self) -> list[Quarantine]:
         """The sessions from which the engine is kept away now."""

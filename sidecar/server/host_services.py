@@ -17,6 +17,7 @@ from sidecar.engine.host import HostCapabilityMissing, HostRequestFailed
 from sidecar.protocol.base import ABSENT
 from sidecar.rpc.errors import RpcError
 from sidecar.server.lending import own_session
+from sidecar.server.log_records import about
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -89,6 +90,9 @@ class HostServices:
 
     def tell_compacted(self, session: Session) -> None:
         """Tell the host that a session was compacted without its asking."""
+
+        extra = about(event="compaction", engine=self._engine_id, sessionId=session.session_id)
+        self._log.info("compacted without being asked", extra=extra)
         if self._sidecar.memory is not None:
             self._sidecar.memory.compacted.add(session.session_id)
         self._sidecar.session_changed(session.session_id, "compacted")

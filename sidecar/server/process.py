@@ -29,14 +29,19 @@ _LEFTOVERS_S = 0.2
 
 
 def run(
-    make_application: MakeApplication, *, log_level: str = "warning", limits: PeerLimits | None = None
+    make_application: MakeApplication,
+    *,
+    log_level: str = "warning",
+    log_format: str = "text",
+    limits: PeerLimits | None = None,
 ) -> int:
     """Serve until the host ends the connection; returns the exit code.
 
     Raises:
         ValueError: there is no such log level.
+        KeyError: there is no such log format.
     """
-    log_to_stderr(log_level)
+    log_to_stderr(log_level, log_format)
     gc.set_threshold(*_COLLECT_AFTER)
     source, sink = claim_standard_streams()
     loop = asyncio.new_event_loop()

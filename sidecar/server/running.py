@@ -17,6 +17,7 @@ from sidecar.server.configuration.settings import Settings
 from sidecar.server.contained import Raised, contained, described
 from sidecar.server.failures import EngineFailed
 from sidecar.server.health import InQuarantine
+from sidecar.server.log_records import about
 from sidecar.server.seat import Seat
 from sidecar.store.contract import StoreError
 
@@ -68,18 +69,28 @@ class EngineRunner:
         except InQuarantine as error:
             if isinstance(work, Coroutine):
                 work.close()
-            raise EngineFailed(seat.id, method, str(error), retryable=True) from None
+            refused = EngineFailed(seat.id, method, str(error), retryable=True)
+            refused.quarantined = True
+            raise refused from None
         try:
             apart = self._apart(work if result is None else _checked(work, result))
             answer = await self._told(seat, method, apart, self.limit_ms(seat, method))
         except EngineFailed as error:
-            seat.health.failed(session_id, f"{method}: {error.data['message']}")
+            pause_s = seat.health.failed(session_id, f"{method}: {error.data['message']}")
+            if pause_s:
+                extra = about(event="quarantine", engine=seat.id, sessionId=session_id or None)
+                _log.warning("%s is not asked for %.0f s: it fails each time", seat.id, pause_s, extra=extra)
             raise
         except _GO_ON:
-            seat.health.went_well(session_id)
+            self._went_well(seat, session_id)
             raise
-        seat.health.went_well(session_id)
+        self._went_well(seat, session_id)
         return answer
+
+    def _went_well(self, seat: Seat, session_id: str) -> None:
+        if seat.health.went_well(session_id):
+            extra = about(event="quarantineOver", engine=seat.id, sessionId=session_id or None)
+            _log.warning("%s answers again", seat.id, extra=extra)
 
     async def release(self, seat: Seat) -> None:
         """Let the engine flush, and let go of it; what goes wrong is logged."""
@@ -88,7 +99,7 @@ class EngineRunner:
         try:
             await self._told(seat, "dispose", self._apart(seat.engine.dispose()), limit_ms)
         except Exception as error:
-            _log.warning("%s", error)
+            _log.warning("%s", error, extra=about(engine=seat.id, method="dispose"))
 
     async def _told(self, seat: Seat, method: str, work: Awaitable[T], limit_ms: int) -> T:
         limit = asyncio.timeout(limit_ms / 1000)
@@ -103,12 +114,10 @@ class EngineRunner:
             raise EngineFailed(seat.id, method, described(error)) from error
         except Exception as error:
             known = type(error).__name__ in _TELLS_ALL
-            if not known:
-                _log.error("engine %s failed in %s", seat.id, method, exc_info=error)
             text = str(error) if known else described(error)
-            raise EngineFailed(
-                seat.id, method, text, retryable=type(error).__name__ == "ProcessFailed"
-            ) from error
+            failed = EngineFailed(seat.id, method, text, retryable=type(error).__name__ == "ProcessFailed")
+            failed.unforeseen = not known
+            raise failed from error
 
     async def _apart(self, work: Awaitable[T]) -> T:
         """The outcome of `work` in a task of its own, which cannot hold up whoever waits for it."""

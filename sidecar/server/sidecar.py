@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 
 from sidecar.server.configuration.settings import Settings
+from sidecar.server.engine_watch import EngineWatch
 from sidecar.server.engines import LEGACY, EngineSlot
-from sidecar.server.figures import Figures
 from sidecar.server.handlers.lane import SessionLanes
 from sidecar.server.seat import Seat
 from sidecar.server.seating import EngineUnavailable
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sidecar.protocol.session import SessionChange
     from sidecar.rpc.peer import Peer
     from sidecar.server.episodes.desk import EpisodeDesk
+    from sidecar.server.figures import Figures
     from sidecar.server.host_services import HostServices
     from sidecar.server.intake import Intake
     from sidecar.server.memory.session_memory import SessionMemory
@@ -68,7 +69,7 @@ class Sidecar:
         self.peer = peer
         self.slot = EngineSlot(settings, profile.capabilities, self._services, profile.message_format)
         self.closed = False
-        self.figures = Figures()
+        self.engine_watch = EngineWatch()
         self.retention: Retention | None = None
         """Erases sessions that nobody uses any more, where that is configured."""
         self.watch: SessionWatch | None = None
@@ -86,6 +87,11 @@ class Sidecar:
         from sidecar.server.sessions.exempt import ExemptSessions
 
         return ExemptSessions(self.settings.exemptions)
+
+    @property
+    def figures(self) -> Figures:
+        """What is counted of the calls of engines."""
+        return self.engine_watch.figures
 
     @property
     def host_capabilities(self) -> frozenset[str]:
@@ -334,13 +340,15 @@ class Sidecar:
             EngineFailed: it raised, answered nonsense, took too long, or is in quarantine for the session.
         """
         seat.calls += 1
-        began, failed = time.perf_counter(), True
+        began, problem = time.perf_counter(), None
         try:
-            answer = await self._runner.run(seat, method, work, session_id, result=result)
-            failed = False
-            return answer
+            return await self._runner.run(seat, method, work, session_id, result=result)
+        except BaseException as error:
+            problem = error
+            raise
         finally:
-            self.figures.of(method).took(time.perf_counter() - began, failed=failed)
+            self.engine_watch.ended(seat, method, session_id, began, problem)
+            problem = None
             seat.calls -= 1
             if seat.retired and not seat.calls:
                 await self._runner.release(seat)

@@ -20,7 +20,7 @@ from sidecar.memory.sources.facts import FactsSettings
 from sidecar.memory.sources.history import HistorySettings
 from sidecar.memory.sources.http import HttpSettings
 from sidecar.memory.sources.workspace import WorkspaceSettings
-from sidecar.server.configuration import episodes
+from sidecar.server.configuration import episodes, log
 from sidecar.server.configuration import resolve as configuration
 from sidecar.server.configuration.model import Configuration, Entry
 
@@ -73,6 +73,8 @@ def test_the_table_names_no_setting_that_there_is_not() -> None:
         configuration.ENV_ENGINE,
         configuration.ENV_MODEL_KEY,
         episodes.ENV_SECRET,
+        log.ENV_LEVEL,
+        log.ENV_FORMAT,
     ],
 )
 def test_an_environment_variable_is_documented(variable: str) -> None:

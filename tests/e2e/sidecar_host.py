@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -41,11 +41,15 @@ class Host:
         lines: bool = False,
         initialized: bool = True,
         environment: dict[str, str] | None = None,
+        arguments: Sequence[str] = (),
         **options: Any,
     ) -> None:
         self.state_dir = state_dir
         self.lines = lines
         self.environment = environment or {}
+        self.arguments = arguments
+        self.log = state_dir.with_name(f"{state_dir.name}.log")
+        """What the process writes to standard error."""
         self.options: Params = {"messageFormat": message_format, **options}
         self.notifications: list[Params] = []
         self.asked: list[Params] = []
@@ -211,13 +215,15 @@ class Host:
         self.initialize()
 
     def _start(self) -> None:
-        self.process = subprocess.Popen(
-            COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(self.state_dir), **self.environment},
-        )
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                (*COMMAND, *self.arguments),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(self.state_dir), **self.environment},
+            )
         assert self.process.stdin is not None and self.process.stdout is not None
         self._sink, self._source = self.process.stdin.fileno(), self.process.stdout.fileno()
         os.set_blocking(self._sink, False)

@@ -205,6 +205,17 @@ class Sessions(Part):
     """Sessions that the engine serves without adding anything to the store."""
 
 
+class Log(Part):
+    """`[log]`: what is written to stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = "warning"
+    """Lines of at least this weight."""
+    format: Literal["text", "json"] = "text"
+    """For people, or one JSON object a line."""
+    slowCallMs: int = Field(default=10_000, ge=0)
+    """Requests that take longer are told of, in milliseconds; 0 for none."""
+
+
 class Configuration(Part):
     """The whole file."""
 
@@ -220,6 +231,7 @@ class Configuration(Part):
     episodes: Episodes = Episodes()
     retention: Retention = Retention()
     sessions: Sessions = Sessions()
+    log: Log = Log()
 
     def unknown_keys(self) -> Iterator[str]:
         """Dotted names of keys that mean nothing here."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sidecar.engine.guard.pruning_rules import PruningRules
 from sidecar.engine.links import LINKS_FILE
 from sidecar.server.configuration.from_wire import from_the_wire, without_secrets
+from sidecar.server.configuration.log import log_settings
 from sidecar.server.configuration.settings import (
     EngineEntry,
     EpisodeSettings,
@@ -66,10 +67,13 @@ def resolve(
     from_file = _read(path, required=file is not None or bool(environ.get(ENV_CONFIG)))
     links = path.with_name(LINKS_FILE)
     if not from_file and not overrides:
+        warnings: list[str] = []
         return Settings(
             state_dir=_state_dir(environ, None, None),
             engine=engine or environ.get(ENV_ENGINE),
             links_file=links,
+            log=log_settings(environ, warnings),
+            warnings=tuple(warnings),
         )
     return _merged(from_file, dict(overrides or {}), engine, environ, links)
 
@@ -119,6 +123,7 @@ def _merged(
         "configuration", _deep(without_secrets(from_file, overrides), overrides)
     )
     warnings += [f"unknown setting {name}" for name in merged.unknown_keys()]
+    log = log_settings(environ, warnings, merged.log, overrides.get("log"))
     limits = merged.limits
     host_state_dir = overrides.get("stateDir")
     state_dir = _state_dir(environ, host_state_dir, from_file.get("stateDir"))
@@ -168,6 +173,7 @@ def _merged(
             ignored=tuple(merged.sessions.ignoreSessionPatterns),
             stateless=tuple(merged.sessions.statelessSessionPatterns),
         ),
+        log=log,
         warnings=tuple(warnings),
     )
 

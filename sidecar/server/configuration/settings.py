@@ -114,6 +114,15 @@ class ExemptionSettings(Struct, frozen=True, kw_only=True):
         return bool(self.ignored or self.stateless)
 
 
+class LogSettings(Struct, frozen=True, kw_only=True):
+    """What is written to stderr, and how."""
+
+    level: Literal["debug", "info", "warning", "error"] = "warning"
+    format: Literal["text", "json"] = "text"
+    slow_call_ms: int = 10_000
+    """Requests that take longer are told of; 0 for none."""
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured, resolved."""
 
@@ -137,6 +146,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     retention: RetentionSettings = RetentionSettings()
     exemptions: ExemptionSettings = ExemptionSettings()
     """Sessions of which nothing is kept."""
+    log: LogSettings = LogSettings()
     warnings: tuple[str, ...] = ()
     """Unknown keys and the like, for the log."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
+from time import perf_counter
 
 from sidecar.engine.contract import (
     AssembleRequest,
@@ -30,6 +31,7 @@ from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY
 from sidecar.server.failures import SessionNotFound
 from sidecar.server.host_services import detachable, raw_or_absent
+from sidecar.server.log_records import about
 from sidecar.server.seat import Seat
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.pins import find_pins
@@ -93,11 +95,13 @@ class CompactHandlers:
             custom_instructions=params.custom_instructions,
         )
         detachable.set(call)
+        began = perf_counter()
         with self._progress(session, params, "Compacting"):
             work = seat.engine.compact(seat.lend(session), request)
             outcome = await sidecar.run_engine(
                 seat, "context/compact", work, params.session_id, result=CompactOutcome
             )
+        _tell(outcome, seat, perf_counter() - began)
         if outcome.compacted:
             await self._forget_injections(session)
         await sidecar.flush_episodes(seat, session.live)
@@ -191,6 +195,20 @@ class CompactHandlers:
         )
         await show_stubs(session, seat.engine.payload_tokens)
         return seat, session
+
+
+def _tell(outcome: CompactOutcome, seat: Seat, took: float) -> None:
+    if _log.isEnabledFor(logging.INFO):
+        _log.info(
+            "compacted" if outcome.compacted else "not compacted",
+            extra=about(
+                event="compaction",
+                engine=seat.id,
+                ms=round(took * 1000, 1),
+                tokensBefore=outcome.tokens_before,
+                tokensAfter=outcome.tokens_after,
+            ),
+        )
 
 
 async def _check_pins(session: EngineSession, budget: int) -> None:

@@ -13,7 +13,7 @@ from msgspec import Raw, json
 from sidecar.engine.contract import CompactRequest, IncomingMessage
 from sidecar.engine.host import HostCapabilityMissing, HostRequestFailed
 from sidecar.protocol import errors as codes
-from sidecar.rpc.call import Call
+from sidecar.rpc.call import Call, serving
 from sidecar.rpc.errors import InvalidRequest, RpcError
 from sidecar.rpc.router import Router
 from sidecar.server.isolation.packing import Packer
@@ -74,7 +74,7 @@ class Answering:
         """Let the process ask about a session."""
         handle = next(self._handles)
         self._served[handle] = _Served(session, copy_context())
-        history = session.history
+        history, call = session.history, serving.get()
         return SessionFacts(
             handle=handle,
             session_id=session.session_id,
@@ -82,6 +82,8 @@ class Answering:
             history_version=history.version,
             history_count=history.count,
             factor=session.own.live.factor,
+            method=call.method if call else "",
+            request_id=call.id if call else None,
         )
 
     def close(self, handle: int) -> None:

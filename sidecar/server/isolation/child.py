@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EngineApplication(router, peer, options.engine, options.target, tuple(options.place))
 
     limits = PeerLimits(request_timeout_ms=0, max_in_flight=IN_FLIGHT)
-    return run(make, log_level=options.log_level, limits=limits)
+    return run(make, log_level=options.log_level, log_format=options.log_format, limits=limits)
 
 
 class _Options(argparse.Namespace):
@@ -51,6 +51,7 @@ class _Options(argparse.Namespace):
     place: list[str]
     memory_mb: int
     log_level: str
+    log_format: str
 
 
 def _options(arguments: Sequence[str] | None) -> _Options:
@@ -60,6 +61,7 @@ def _options(arguments: Sequence[str] | None) -> _Options:
     parser.add_argument("--place", action="append", default=[], help="folder to import from")
     parser.add_argument("--memory-mb", type=int, default=0, help="most memory, in mebibytes")
     parser.add_argument("--log-level", default="warning")
+    parser.add_argument("--log-format", default="text")
     return parser.parse_args(arguments, _Options())
 
 

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sys
-import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Raw, Struct, json
@@ -29,7 +28,10 @@ from sidecar.rpc.peer import Peer
 from sidecar.rpc.stdio import StdioTransport
 from sidecar.server.failures import to_rpc_error
 from sidecar.server.isolation.answering import Answering
+from sidecar.server.isolation.child_log import ChildLog
 from sidecar.server.isolation.wire import Description, EngineSettings, Nothing
+from sidecar.server.log_records import about
+from sidecar.server.stderr_log import CHILD, level_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +50,6 @@ PING_MS = 5_000
 IN_FLIGHT = 1 << 16
 """Calls that may run at once; a batch is handed over message by message, all of which wait for the last."""
 STDERR_PAUSE_S = 0.05
-LINES_A_SECOND = 40
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ class ProcessPlan(Struct, frozen=True, kw_only=True):
             *(sys.executable, "-P", "-m", "sidecar.server.isolation.child"),
             *("--engine", self.found.id, "--target", self.found.target, *places),
             *("--memory-mb", str(self.memory_limit_mb)),
+            *("--log-level", level_in_force(), "--log-format", CHILD),
         ]
 
     def handshake(self) -> InitializeParams:
@@ -122,7 +124,7 @@ class EngineProcess:
         try:
             child = await ChildProcess.start(
                 plan.command(),
-                on_stderr=_StderrLog(plan.found.id).take,
+                on_stderr=ChildLog(plan.found.id).take,
                 env=dict(os.environ),
                 cwd=None,
                 stderr_pause_s=STDERR_PAUSE_S,
@@ -172,7 +174,8 @@ class EngineProcess:
             await self.request("engine/ping", Nothing(), Nothing, timeout_ms=PING_MS)
         except (RpcError, ProcessFailed):
             if self._child.exit_code is None:
-                _log.warning("the process %d of an engine answers no longer and is ended", self.pid)
+                extra = about(event="engineProcessEnded", engine=self.info.id)
+                _log.warning("process %d answers no longer and is ended", self.pid, extra=extra)
             self.condemned = True
             self.kill()
 
@@ -232,26 +235,6 @@ class EngineProcess:
                 name = f"signal {-code}"
             return f"the engine's process was ended by {name}"
         return f"the engine's process ended with exit code {code}"
-
-
-class _StderrLog:
-    """Passes on what a process writes to standard error, a bounded number of lines a second."""
-
-    def __init__(self, engine_id: str) -> None:
-        self._log = logging.getLogger(f"sidecar.engines.{engine_id}")
-        self._second = 0
-        self._lines = 0
-
-    def take(self, line: str) -> None:
-        """Log a line, or pass over it."""
-        second = int(time.monotonic())
-        if second != self._second:
-            if self._lines > LINES_A_SECOND:
-                self._log.warning("%d more lines are left out", self._lines - LINES_A_SECOND)
-            self._second, self._lines = second, 0
-        self._lines += 1
-        if self._lines <= LINES_A_SECOND:
-            self._log.warning("%s", line)
 
 
 def _fault(call: Call, problem: Exception) -> RpcError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
@@ -41,12 +42,15 @@ from sidecar.server.isolation.wire import (
     SessionFacts,
     SpawnEndedRequest,
 )
+from sidecar.server.log_records import about
 
 if TYPE_CHECKING:
     from sidecar.server.host_services import HostServices
     from sidecar.server.lending import LentSession
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 REPEATABLE = ("assemble", "preflight")
 """Members that change nothing, so that a call which another one has brought down is made again."""
@@ -161,7 +165,7 @@ class RemoteEngine(ContextEngine):
         try:
             return await self._request(process, member, session, request, result)
         except ProcessFailed:
-            self._ends.append(time.monotonic())
+            self._note_end()
             if not (process.condemned and member in REPEATABLE):
                 raise
         return await self._request(await self._running(), member, session, request, result)
@@ -209,6 +213,16 @@ class RemoteEngine(ContextEngine):
             return self._process
         finally:
             self._starting = None
+
+    def _note_end(self) -> None:
+        self._ends.append(time.monotonic())
+        if self.ends >= CRASHES:
+            _log.warning(
+                "the process of %s ends each time and is left alone for %.0f s",
+                self.info.id,
+                CRASH_WINDOW_S,
+                extra=about(event="engineProcessPaused", engine=self.info.id),
+            )
 
     def _check(self, process: EngineProcess) -> None:
         """A call was given up: see whether the process still answers, or is stuck."""

@@ -32,6 +32,9 @@ class SessionFacts(Wire):
     history_count: int = 0
     factor: float = 1.0
     """What counted tokens are multiplied by."""
+    method: str = ""
+    """The host's request for which the engine is asked, for the log."""
+    request_id: str | int | None = None
 
 
 class EngineCall(Wire):
