@@ -161,8 +161,13 @@ class Sidecar:
 
         return DeterministicSummariser(self.counter)
 
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model to ask: a configured one, or the host's."""
+        return self.settings.model is not None or "runtime/complete" in self.host_capabilities
+
     @cached_property
-    def _spend(self) -> tuple[SpendGuard, CircuitBreaker]:
+    def spend(self) -> tuple[SpendGuard, CircuitBreaker]:
         """One bound on calls to the host's model, whichever engine makes them."""
         from sidecar.summarize.limits import CircuitBreaker, SpendGuard
 
@@ -225,12 +230,12 @@ class Sidecar:
 
         `guard` and `breaker` bound its calls; without them they are bounded for all engines together.
         """
-        model = self.endpoint
-        if model is None and "runtime/complete" not in self.host_capabilities:
+        if not self.has_model:
             return self.extractive
+        model = self.endpoint
         from sidecar.summarize.host_model import SECONDS_FOR_A_CALL, HostModelSummariser
 
-        guards = self._spend
+        guards = self.spend
         return HostModelSummariser(
             complete,
             self.counter,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -53,12 +53,30 @@ class HistoryReader(Protocol):
         ...
 
 
+class Ask(Protocol):
+    """Asks a model on behalf of a tool."""
+
+    async def __call__(self, messages: Sequence[tuple[str, str]], system_prompt: str, max_tokens: int) -> str:
+        """The model's text for `(role, text)` messages; any exception says why there is none."""
+        ...
+
+
+class ToolModel(NamedTuple):
+    """A model that a tool may ask."""
+
+    ask: Ask
+    tokens: Callable[[str], int]
+    """How many a text takes."""
+
+
 class ToolSession(NamedTuple):
     """The session that a tool reads, in whatever dialect it is."""
 
     head: SessionHead
     store: HistoryReader
     dialect: Dialect
+    model: ToolModel | None = None
+    """`None` where there is none; tools with `needs_model` are not offered then."""
 
     async def read(self, first: int, last: int) -> Sequence[StoredMessage]:
         """The messages at these positions."""

@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from tests.e2e.agent_host import AgentHost, Assembled, Json
 
 DETAIL = re.compile(r"\w*\d\w*|\b[A-Z]\w{2,}|\w+_\w+|[\u3400-\u9fff]{2}")
 """Names, numbers, identifiers, Chinese words."""
+SHORTEST = 3
+"""Characters of a detail that tells anything, but for Chinese words; a lone number stands everywhere."""
+FIRST_CHINESE = 0x3400
 MARK = re.compile(r"\[ctx:summary:([^:]+):\d+\]\n\[[^\]]*\]\n(.*?)\n\[/ctx\]", re.DOTALL)
 
 
@@ -27,10 +31,22 @@ def uncovered(host: AgentHost, ids: Sequence[str], messages: Sequence[bytes], an
         for node_id, text in MARK.findall(str(message.get("content"))):
             node = nodes[node_id]
             first, last = place[node["firstMessageId"]], place[node["lastMessageId"]]
-            source = b"\n".join(messages[first : last + 1]).decode()
-            if any(detail in source for detail in DETAIL.findall(text)):
+            if says_something(text, tuple(messages[first : last + 1])):
                 missing -= set(range(first, last + 1))
     return sorted(missing)
+
+
+@lru_cache(maxsize=256)
+def says_something(text: str, source: tuple[bytes, ...]) -> bool:
+    """Whether a summary has a name, a number or an id that stands in what it was made of, as a whole."""
+    told = details(text)
+    return any(told & details(raw.decode()) for raw in source)
+
+
+def details(text: str) -> set[str]:
+    """What of a text can only come from somewhere."""
+    found = DETAIL.findall(text)
+    return {detail for detail in found if len(detail) >= SHORTEST or ord(detail[0]) >= FIRST_CHINESE}
 
 
 def broken_edges(nodes: Sequence[Json]) -> list[str]:

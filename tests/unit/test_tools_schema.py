@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from sidecar.engine.contract import StoringEngine
 from sidecar.engine.loading import import_target
 from sidecar.tools.arguments import read_arguments
+from sidecar.tools.context_ask import AskArguments, ContextAsk
 from sidecar.tools.context_describe import ContextDescribe, DescribeArguments
 from sidecar.tools.context_expand import ContextExpand, ExpandArguments
 from sidecar.tools.context_grep import ContextGrep, GrepArguments
@@ -27,6 +28,7 @@ TOOLS = {
     ContextExpand: ExpandArguments,
     ContextGrep: GrepArguments,
     ContextDescribe: DescribeArguments,
+    ContextAsk: AskArguments,
 }
 SCHEMAS = {tool: json.loads(tool.input_schema) for tool in TOOLS}
 VALUES = st.one_of(
@@ -42,6 +44,7 @@ NAMES = sorted({"other", *(name for schema in SCHEMAS.values() for name in schem
 GIVEN = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(OFFERED, GIVEN)
 def test_arguments_are_taken_exactly_where_the_schema_takes_them(
     tool: type[AgentTool], arguments: dict[str, Any]
@@ -55,6 +58,7 @@ def test_arguments_are_taken_exactly_where_the_schema_takes_them(
         assert wrong == []
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(OFFERED, GIVEN)
 def test_the_argument_at_fault_is_named(tool: type[AgentTool], arguments: dict[str, Any]) -> None:
     try:

@@ -56,5 +56,4 @@ async def pay_debt(task: Task, session: Session, book: Book) -> None:
     async with book.writing:
         done = await upgrade(task, session, book, owed)
         await book.keep_mark(session)
-    still = set(done.owed)
-    await save_debt(session, [node_id for node_id in owed if node_id not in still], ())
+    await save_debt(session, owed, done.owed)

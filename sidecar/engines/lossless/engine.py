@@ -49,6 +49,7 @@ class LosslessEngine(StoringEngine):
     tools: ClassVar[Mapping[str, str]] = {
         **StoringEngine.tools,
         "context_describe": "sidecar.tools.context_describe:ContextDescribe",
+        "context_ask": "sidecar.tools.context_ask:ContextAsk",
     }
 
     def __init__(self, host: EngineHost) -> None:

@@ -36,15 +36,8 @@ class Task(NamedTuple):
 
 async def leaf(task: Task, run: Sequence[Entry], *, letter: str = NODE, most: int = 0) -> SummaryNode:
     """The summary of a run of messages, not kept yet; at most `most` tokens where that is given."""
-    told = [entry for entry in run if entry.role != "system" and not entry.heartbeat]
-    sources = [source_of(entry) for entry in told]
-    full = task.host.tokens.count("\n".join(source.text for source in sources))
-    limit = most or task.tuning.leaf_tokens
-    target = max(min(limit, int(full * GREATEST_SHARE)), min(LEAST_TOKENS, limit))
-    request = SummaryRequest(
-        sources=sources, target_tokens=target, instructions=task.instructions or task.tuning.instructions
-    )
-    summary = await _grounded(task, request) if any(s.text for s in sources) else _nothing()
+    request = leaf_request(task, run, most)
+    summary = await _grounded(task, request) if any(s.text for s in request.sources) else _nothing()
     ids = [entry.message_id for entry in run]
     positions = [entry.position or 0 for entry in run]
     about = str(most) if most else ""
@@ -55,20 +48,46 @@ async def condensed(
     task: Task, nodes: Sequence[SummaryNode], *, letter: str = NODE, most: int = 0
 ) -> SummaryNode:
     """The summary of neighbouring summaries, not kept yet."""
-    depth = max(node.depth for node in nodes) + 1
-    request = SummaryRequest(
-        sources=(),
-        target_tokens=max(most or task.tuning.condensed_tokens, 1),
-        earlier="\n".join(node.text for node in nodes),
-        depth=depth,
-        instructions=task.instructions or task.tuning.instructions,
-    )
+    request = condensed_request(task, nodes, most)
+    depth = request.depth
     ids = [node.node_id for node in nodes]
     lasting = tuple(name for name in ids if name.startswith(NODE))
     about = str(most) if most else ""
     summary = await _grounded(task, request)
     first, last = nodes[0].first_position, max(node.last_position for node in nodes)
     return _node(task, node_id(depth, ids, letter, about), first, last, depth, summary, lasting)
+
+
+def leaf_request(task: Task, run: Sequence[Entry], most: int = 0) -> SummaryRequest:
+    """What is asked for where a run of messages is to be summarised."""
+    told = [entry for entry in run if entry.role != "system" and not entry.heartbeat]
+    sources = [source_of(entry) for entry in told]
+    full = task.host.tokens.count("\n".join(source.text for source in sources))
+    limit = most or task.tuning.leaf_tokens
+    target = max(min(limit, int(full * GREATEST_SHARE)), min(LEAST_TOKENS, limit))
+    return SummaryRequest(
+        sources=sources, target_tokens=target, instructions=task.instructions or task.tuning.instructions
+    )
+
+
+def condensed_request(task: Task, nodes: Sequence[SummaryNode], most: int = 0) -> SummaryRequest:
+    """What is asked for where neighbouring summaries are to be condensed."""
+    return SummaryRequest(
+        sources=(),
+        target_tokens=max(most or task.tuning.condensed_tokens, 1),
+        earlier="\n".join(node.text for node in nodes),
+        depth=max(node.depth for node in nodes) + 1,
+        instructions=task.instructions or task.tuning.instructions,
+    )
+
+
+def is_for_model(task: Task, request: SummaryRequest) -> bool:
+    """Whether a model would be asked: there is one, and the sources have to be shortened."""
+    if task.summariser is task.host.extractive:
+        return False
+    tokens = task.host.tokens.count(request.earlier)
+    tokens += sum(task.host.tokens.count(source.text) for source in request.sources)
+    return tokens > request.target_tokens
 
 
 def source_of(entry: Entry) -> SourceMessage:

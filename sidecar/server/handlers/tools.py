@@ -25,6 +25,7 @@ from sidecar.server.handlers.lane import session_lane
 from sidecar.server.sessions.grants import grant_of, spend, wants_parent, with_of
 from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import Sidecar
+from sidecar.server.tool_model import needs_model, tool_model
 from sidecar.store.search import SearchError
 from sidecar.tools.contract import ArgumentError, ToolFailed, ToolSession
 
@@ -61,7 +62,9 @@ class ToolHandlers:
             offered = (await sidecar.slot.take(configured.engine, configured.config)).engine.tools
         else:
             offered = (await sidecar.slot.take()).engine.tools
-        tools = [self._tool(target) for target in offered.values()]
+        tools = [
+            tool for tool in map(self._tool, offered.values()) if sidecar.has_model or not needs_model(tool)
+        ]
         return ListToolsResult(
             tools=[
                 ToolDefinition(
@@ -74,8 +77,7 @@ class ToolHandlers:
         )
 
     async def call(self, params: CallToolsParams, call: Call) -> CallToolsResult:
-        """Run a tool."""
-        del call
+        """Run a tool; while one waits for a model, later requests of the session go on."""
         sidecar = self._sidecar
         head = await sidecar.store.session(sidecar.ref(params.session_id))
         if head is None:
@@ -91,7 +93,9 @@ class ToolHandlers:
             return _failed("This session may not read the conversation that started it, or not any more.")
         read = head if grant is None else grant.parent
         given = of_parent or given
-        session = ToolSession(read, cast("HistoryReader", sidecar.store), dialect(read.message_format))
+        model = tool_model(sidecar, call, params.session_id) if needs_model(tool) else None
+        store = cast("HistoryReader", sidecar.store)
+        session = ToolSession(read, store, dialect(read.message_format), model)
         outcome = await sidecar.run_engine(seat, "tools/call", _outcome(tool, session, given))
         if isinstance(outcome, ArgumentError):
             raise InvalidParams(
@@ -117,7 +121,7 @@ class ToolHandlers:
             InvalidParams: the engine does not offer it.
         """
         target = offered.get(name)
-        if target is None:
+        if target is None or (needs_model(self._tool(target)) and not self._sidecar.has_model):
             names = ", ".join(offered) or "no tools"
             raise InvalidParams(
                 f"name: there is no tool {name[:200]!r}",

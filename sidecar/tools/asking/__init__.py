@@ -1,0 +1,1 @@
+"""Answers a question from the history by a bounded plan of searches."""
