@@ -506,8 +506,8 @@ class SessionStore(Protocol):
         """Messages that still lack facts, in batches a session: ref, message format, revision, messages."""
         ...
 
-    async def summaries(self, ref: SessionRef) -> list[SummaryNode]:
-        """The session's summary nodes by first position, then depth."""
+    async def summaries(self, ref: SessionRef, *, texts: bool = True) -> list[SummaryNode]:
+        """The session's summary nodes by first position, then depth; without `texts` each text is empty."""
         ...
 
     async def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]:

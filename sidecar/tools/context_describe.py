@@ -90,7 +90,7 @@ class ContextDescribe:
     async def call(self, session: ToolSession, arguments: bytes) -> ToolOutcome:
         """As `AgentTool.call`."""
         given = read_arguments(arguments, DescribeArguments)
-        coverage = Coverage(await session.store.summaries(session.head.ref))
+        coverage = Coverage(await session.store.summaries(session.head.ref, texts=False))
         if given.node is None:
             return await _conversation(session, coverage)
         node = coverage.get(given.node)
@@ -104,7 +104,8 @@ class ContextDescribe:
 
 async def _node(session: ToolSession, coverage: Coverage, node: SummaryNode) -> ToolOutcome:
     first, last = await _ends(session, node.first_position, node.last_position)
-    sources, above = coverage.sources(node), coverage.above(node)
+    node, *sources = await _with_texts(session, [node, *coverage.sources(node)])
+    above = coverage.above(node)
     told = Described(
         node_id=node.node_id,
         first_position=node.first_position,
@@ -139,7 +140,7 @@ async def _conversation(session: ToolSession, coverage: Coverage) -> ToolOutcome
     if not count:
         raise ToolFailed("Nothing is stored of this conversation yet.")
     first, last = await _ends(session, 1, count)
-    tops = coverage.tops()
+    tops = await _with_texts(session, coverage.tops())
     told = Described(
         first_position=1,
         last_position=count,
@@ -154,6 +155,13 @@ async def _conversation(session: ToolSession, coverage: Coverage) -> ToolOutcome
     lines += [_line(node) for node in tops] or ["There are no summaries."]
     lines += [f"messages {begin}-{end}: no summary" for begin, end in _between(tops, count) if tops]
     return _outcome(lines, told, 'context_expand with "first" and "last" shows any messages word for word')
+
+
+async def _with_texts(session: ToolSession, nodes: list[SummaryNode]) -> list[SummaryNode]:
+    """The same summaries; one that was taken away meanwhile is left as it is."""
+    full = await session.store.summary_nodes(session.head.ref, [node.node_id for node in nodes])
+    texts = {node.node_id: node for node in full}
+    return [texts.get(node.node_id, node) for node in nodes]
 
 
 async def _ends(

@@ -109,7 +109,7 @@ class ContextGrep:
         length = min(PASSAGE, (LIMIT - CLOSING) // max(len(result.hits), 1) - HEADING)
         passage = _passage(kind, given.pattern)
         matches = [await _match(session, hit, passage, max(length, 20)) for hit in result.hits]
-        groups = _grouped(Coverage(await session.store.summaries(session.head.ref)), matches)
+        groups = _grouped(Coverage(await session.store.summaries(session.head.ref, texts=False)), matches)
         told = Matches(
             complete=result.complete and result.next_cursor is None,
             message_count=session.head.message_count,

@@ -44,8 +44,8 @@ class HistoryReader(Protocol):
         """The messages of a session that match."""
         ...
 
-    async def summaries(self, ref: SessionRef) -> Sequence[SummaryNode]:
-        """The session's summaries by first position, then depth."""
+    async def summaries(self, ref: SessionRef, *, texts: bool = True) -> Sequence[SummaryNode]:
+        """The session's summaries by first position, then depth; without `texts` each text is empty."""
         ...
 
     async def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> Sequence[SummaryNode]:

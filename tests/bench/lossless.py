@@ -16,7 +16,7 @@ from tests.e2e.agent_host import AgentHost
 
 SIZES = (1_000, 10_000, 50_000)
 SETTLED_MS = 5.0
-"""A process that used less processor time than this in half a second has nothing left to do."""
+"""A process that waits and used less processor time than this in half a second has nothing left to do."""
 LONGEST_S = 1800.0
 """For what a history of this size needs until all of it is indexed and summarised."""
 AIMS = {
@@ -55,6 +55,12 @@ class Measured(AgentHost):
         folder = Path(f"/proc/{self._process.pid}/task")
         return sum(int((task / "schedstat").read_text().split()[0]) for task in folder.iterdir()) / 1e6
 
+    def is_waiting(self) -> bool:
+        """Whether no thread wants the processor, be it that none is free for it."""
+        folder = Path(f"/proc/{self._process.pid}/task")
+        states = [(task / "stat").read_text().rpartition(")")[2].split()[0] for task in folder.iterdir()]
+        return "R" not in states
+
     def memory_mb(self) -> float:
         """Resident megabytes."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
@@ -66,8 +72,8 @@ class Measured(AgentHost):
         before = self.cpu_ms()
         while time.monotonic() < until:
             time.sleep(0.5)
-            now = self.cpu_ms()
-            if now - before < SETTLED_MS:
+            now, waits = self.cpu_ms(), self.is_waiting()
+            if now - before < SETTLED_MS and waits:
                 return
             before = now
         raise TimeoutError("the sidecar does not come to rest")

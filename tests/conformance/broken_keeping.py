@@ -88,8 +88,13 @@ def tells_summaries_as_they_came(patch: MonkeyPatch) -> None:
     patch.setattr(
         MemoryTables,
         "summaries",
-        lambda tables, ref: list(tables._summaries.get(tables._uids.get(ref), {}).values()),
+        lambda tables, ref, **_: list(tables._summaries.get(tables._uids.get(ref), {}).values()),
     )
+
+
+def always_tells_the_texts_of_summaries(patch: MonkeyPatch) -> None:
+    told = MemoryTables.summaries
+    patch.setattr(MemoryTables, "summaries", lambda tables, ref, **_: told(tables, ref))
 
 
 def finds_summaries_of_any_id(patch: MonkeyPatch) -> None:

@@ -134,6 +134,7 @@ CAUGHT = {
     ),
     "beside/messages_copied_for_a_fork_still_lack_their_facts": "forgets_that_copies_lack_facts",
     "beside/summaries_come_by_position_and_depth": "tells_summaries_as_they_came",
+    "beside/summaries_come_without_texts_where_none_are_wanted": "always_tells_the_texts_of_summaries",
     "beside/a_summary_takes_the_place_of_those_it_replaces": "replaces_no_summaries",
     "beside/summaries_are_found_by_their_ids": "finds_summaries_of_any_id",
     "beside/a_summary_of_the_same_id_is_replaced": "keeps_the_first_summary_of_an_id",

@@ -149,6 +149,19 @@ async def summaries_come_by_position_and_depth(store: Subject) -> None:
 
 
 @AREA.check()
+async def summaries_come_without_texts_where_none_are_wanted(store: Subject) -> None:
+    """Summaries come without texts where none are wanted."""
+    revision = (await store.append(REF, *"abcd")).head.revision
+    told = summary("n1", 1, 2)
+    await store.write(AddSummary(REF, structs.replace(told, text="what was said"), revision=revision))
+    expect_equal(
+        await store.store.summaries(REF, texts=False),
+        [structs.replace(told, text="")],
+        "summaries(REF, texts=False)",
+    )
+
+
+@AREA.check()
 async def a_summary_takes_the_place_of_those_it_replaces(store: Subject) -> None:
     """A summary takes the place of those it replaces."""
     revision = (await store.append(REF, *"abcd")).head.revision

@@ -313,10 +313,12 @@ class MemoryTables:
         """See `Lookups`."""
         return sum(len(row.body) for own in self._rows.values() for row in own.between(0, _END))
 
-    def summaries(self, ref: SessionRef) -> list[SummaryNode]:
+    def summaries(self, ref: SessionRef, *, texts: bool = True) -> list[SummaryNode]:
         """See `Lookups`."""
         uid = self._uids.get(ref)
         nodes = [] if uid is None else list(self._summaries[uid].values())
+        if not texts:
+            nodes = [replace(node, text="") for node in nodes]
         return sorted(
             nodes, key=lambda node: (node.first_position, node.depth, node.last_position, node.node_id)
         )

@@ -38,6 +38,8 @@ _SUMMARY_NODES = _SUMMARY + "FROM summaries WHERE session = %s AND node_id = ANY
 _SUMMARIES = _SUMMARY + (
     "FROM summaries WHERE session = %s ORDER BY first_position, depth, last_position, node_id"
 )
+_OUTLINES = _SUMMARIES.replace("text,", "'',", 1)
+"""Texts take most of what is read."""
 _LACKING = (
     f"SELECT {MESSAGE_COLUMNS} FROM (SELECT messages.*, "
     "sum(octet_length(body)) OVER (ORDER BY row_id) - octet_length(body) AS before FROM messages "
@@ -87,12 +89,12 @@ class PostgresLookups(PostgresReads):
         """See `Lookups`."""
         return self.value(_USED)
 
-    def summaries(self, ref: SessionRef) -> list[SummaryNode]:
+    def summaries(self, ref: SessionRef, *, texts: bool = True) -> list[SummaryNode]:
         """See `Lookups`."""
         record = self.session(ref)
         if record is None:
             return []
-        return [_summary(row) for row in self.query(_SUMMARIES, (record.uid,))]
+        return [_summary(row) for row in self.query(_SUMMARIES if texts else _OUTLINES, (record.uid,))]
 
     def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]:
         """See `Lookups`."""

@@ -35,6 +35,8 @@ _SUMMARY_NODE = _SUMMARY + "FROM summaries WHERE session = ? AND node_id = ?"
 _SUMMARIES = _SUMMARY + (
     "FROM summaries WHERE session = ? ORDER BY first_position, depth, last_position, node_id"
 )
+_OUTLINES = _SUMMARIES.replace("text,", "'',", 1)
+"""Texts take most of what is read."""
 _LACKING = (
     "SELECT row_id FROM messages LEFT JOIN facts USING (row_id) "
     "WHERE row_id > ? AND row_id <= ? AND tokens IS NULL ORDER BY row_id LIMIT ?"
@@ -84,12 +86,12 @@ class SQLiteLookups(SQLiteReads):
         used = self.value("PRAGMA page_count") - self.value("PRAGMA freelist_count")
         return used * self.value("PRAGMA page_size")
 
-    def summaries(self, ref: SessionRef) -> list[SummaryNode]:
+    def summaries(self, ref: SessionRef, *, texts: bool = True) -> list[SummaryNode]:
         """See `Lookups`."""
         record = self.session(ref)
         if record is None:
             return []
-        return [_summary(row) for row in self.query(_SUMMARIES, (record.uid,))]
+        return [_summary(row) for row in self.query(_SUMMARIES if texts else _OUTLINES, (record.uid,))]
 
     def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]:
         """See `Lookups`."""
