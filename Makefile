@@ -17,7 +17,7 @@ NPM_QUIET := --no-audit --no-fund --loglevel=error
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-hosts client-library openclaw-plugin pi-extension lint bench bench-hosts soak venv lock schema clean
+.PHONY: help demo test test-hosts test-vscode client-library openclaw-plugin pi-extension vscode-extension vscode-parts lint bench bench-hosts soak venv lock schema clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -28,10 +28,14 @@ demo: $(INSTALLED) ## Replay a recorded session through the sidecar
 test: $(INSTALLED) ## Run all tests but the long ones (ARGS=... goes to pytest)
 	@$(BIN)/pytest -q -m "not soak" -n 4 --dist loadfile --session-timeout=840 $(ARGS)
 
-test-hosts: $(INSTALLED) openclaw-plugin pi-extension ## Run the TypeScript clients, in the real OpenClaw and pi too
+test-hosts: $(INSTALLED) openclaw-plugin pi-extension vscode-parts ## Run the TypeScript clients, in the real OpenClaw and pi too
 	cd clients/typescript && npm test
 	cd clients/openclaw && npm run check && npm test && npm run test-hosts
 	cd clients/pi && npm run check && npm run test-hosts
+	cd clients/vscode && npm test
+
+test-vscode: $(INSTALLED) vscode-parts ## Run the extension in a real VS Code (TRANSCRIPT=path, PICTURES=1; needs Chromium and g++)
+	cd clients/vscode && TRANSCRIPT="$(if $(TRANSCRIPT),$(abspath $(TRANSCRIPT)))" PICTURES="$(PICTURES)" npm run test-editor
 
 client-library:
 	cd clients/typescript && npm ci $(NPM_QUIET) && npm run build
@@ -42,6 +46,12 @@ openclaw-plugin: client-library ## Build the plugin for OpenClaw into clients/op
 
 pi-extension: client-library ## Build the extension for pi into clients/pi/dist
 	cd clients/pi && npm ci $(NPM_QUIET) && npm run build
+
+vscode-extension: vscode-parts ## Package the extension for VS Code as clients/vscode/dist/context-sidecar.vsix
+	cd clients/vscode && npm run package
+
+vscode-parts: client-library
+	cd clients/vscode && npm ci $(NPM_QUIET)
 
 lint: $(INSTALLED) ## Check style, types, layers and generated files
 	$(BIN)/ruff check

@@ -1,0 +1,24 @@
+/** An assembled context as plain text, one block a message, for reading and for comparing. */
+
+import type { Preview } from "../sessions/previews.js";
+import { grouped } from "./composition.js";
+import { spoken } from "./messages.js";
+
+const RULE = "─".repeat(72);
+
+/** The text; the same context gives the same text. */
+export function contextText(preview: Preview): string {
+  const blocks: string[] = [];
+  const { systemPromptAddition, userMessageAppend } = preview;
+  if (systemPromptAddition) blocks.push(block("added to the system prompt", systemPromptAddition));
+  for (const message of preview.messages) {
+    const { speaker, text } = spoken(message);
+    blocks.push(block(speaker, text));
+  }
+  if (userMessageAppend) blocks.push(block("added to the user's message", userMessageAppend));
+  return `${grouped(preview.tokens)} of ${grouped(preview.tokenBudget)} tokens\n\n${blocks.join("\n")}`;
+}
+
+function block(heading: string, text: string): string {
+  return `${RULE}\n${heading}\n${RULE}\n${text}\n`;
+}

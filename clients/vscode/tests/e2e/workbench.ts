@@ -1,0 +1,106 @@
+/** What a user does with the editor, by what can be seen of it. */
+
+import assert from "node:assert/strict";
+import type { FrameLocator, Locator, Page } from "playwright-core";
+
+/** Everything is waited for; CI machines are slow. */
+export const LIMIT_MS = 120_000;
+
+export class Workbench {
+  constructor(readonly page: Page) {
+    page.setDefaultTimeout(LIMIT_MS);
+  }
+
+  /** Opens the view of sessions. */
+  async openView(): Promise<void> {
+    await this.page.locator('.activitybar a[aria-label^="Context Sidecar"]').click();
+    await this.page.locator(".composite.viewlet").waitFor();
+  }
+
+  /** A row of a view, by text that it has. */
+  row(text: string | RegExp): Locator {
+    return this.page.locator('.sidebar [role="treeitem"]', { hasText: text }).first();
+  }
+
+  /** Unfolds a row unless it is unfolded. */
+  async unfold(text: string | RegExp): Promise<void> {
+    const row = this.row(text);
+    await row.waitFor();
+    if ((await row.getAttribute("aria-expanded")) !== "true") await row.locator(".monaco-tl-twistie").click();
+    await this.page.waitForFunction((found) => found?.getAttribute("aria-expanded") === "true", await row.elementHandle());
+  }
+
+  /** Runs a command by its name in the palette. */
+  async command(title: string): Promise<void> {
+    await this.page.keyboard.press("F1");
+    await this.input.fill(`>${title}`);
+    const row = this.picks.filter({ hasText: title }).first();
+    await row.waitFor();
+    await row.click();
+  }
+
+  /** Chooses an entry of the context menu of a row. */
+  async menu(row: Locator, entry: string): Promise<void> {
+    await row.click({ button: "right" });
+    await this.page.locator(".context-view .action-label", { hasText: entry }).first().click();
+  }
+
+  get input(): Locator {
+    return this.page.locator(".quick-input-widget input[type=text]").first();
+  }
+
+  get picks(): Locator {
+    return this.page.locator(".quick-input-widget .monaco-list-row");
+  }
+
+  async pick(text: string): Promise<void> {
+    const row = this.picks.filter({ hasText: text }).first();
+    await row.waitFor();
+    await row.click();
+  }
+
+  get status(): Locator {
+    return this.page.locator('.statusbar-item[id*="contextSidecar.fill"]');
+  }
+
+  /** A message of the editor to the user. */
+  notice(text: string | RegExp): Locator {
+    return this.page.locator(".notification-list-item", { hasText: text }).first();
+  }
+
+  /** The tab with this name. */
+  tab(text: string | RegExp): Locator {
+    return this.page.locator(".tabs-container .tab", { hasText: text }).first();
+  }
+
+  /** What the panel shows. */
+  get panel(): FrameLocator {
+    return this.page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+  }
+
+  /** The lines of the editor in front, as far as they are drawn. */
+  get lines(): Locator {
+    return this.page.locator(".editor-instance .view-lines").last();
+  }
+
+  async closeAll(): Promise<void> {
+    await this.command("View: Close All Editors");
+    await this.page.locator(".tabs-container .tab").first().waitFor({ state: "detached" });
+  }
+
+  async dismissNotices(): Promise<void> {
+    await this.command("Notifications: Clear All Notifications");
+  }
+
+  /** Waits until a locator says something. */
+  async says(locator: Locator, text: RegExp): Promise<string> {
+    const deadline = Date.now() + LIMIT_MS;
+    for (;;) {
+      const said = (await locator.textContent().catch(() => null)) ?? "";
+      // Editors draw blanks as no-break spaces.
+      if (text.test(said.replace(/\u00a0/g, " "))) return said;
+      if (Date.now() > deadline) assert.fail(`waited in vain for ${text}; it says: ${said.slice(0, 500)}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
