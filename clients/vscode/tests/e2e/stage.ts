@@ -81,7 +81,7 @@ function sidecarSettings(stateDir: string): Record<string, unknown> {
     "contextSidecar.command": [...COMMAND],
     "contextSidecar.stateDir": stateDir,
     "contextSidecar.namespace": NAMESPACE,
-    "contextSidecar.tokenBudget": 16_000,
+    "contextSidecar.tokenBudget": 8_000,
     "contextSidecar.refreshSeconds": 0.5,
   };
 }

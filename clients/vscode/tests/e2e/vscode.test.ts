@@ -79,7 +79,7 @@ test("a session unfolds to its summaries and its turns, a turn to its messages",
 
 test("the status item tells how full the window of the session is", async () => {
   await bench.row(SESSION).click();
-  await bench.says(bench.status, /one-hour-early.*\d+ % of 16k/);
+  await bench.says(bench.status, /one-hour-early.*\d+ % of 8k/);
   await bench.unfold(SESSION);
 });
 
@@ -117,6 +117,6 @@ test("the contexts of two turns are compared", async () => {
   await bench.menu(bench.row(/^t4/), "Compare What the Model Sees");
   await bench.pick("t12");
   await bench.tab("t4 ↔ t12").waitFor();
-  await bench.says(bench.page.locator(".diff-editor, .monaco-diff-editor").first(), /of 16,000 tokens/);
+  await bench.says(bench.page.locator(".diff-editor, .monaco-diff-editor").first(), /of 8,000 tokens/);
   await shot("diff-dark");
 });
