@@ -89,6 +89,7 @@ class Planner:
         if window.moved or _is_too_wide(state, room):
             window, state = await self.cut(session, room, since, apart=fold(asked) != fold(prompt))
             full = min(full, int(request.budget * SLACK))
+        state = _without_lost(state, window, at)
         if window.cut is None or at is None or not self._recall_tokens or state.quiet == key:
             return Plan(window, state)
         own = [block for block in state.blocks if block.prompt == key and _is_open(block, window, key)]
@@ -190,6 +191,15 @@ def _without_unused(state: RecallState, at: Entry | None, key: str) -> RecallSta
     if at is None:
         return state
     kept = [block for block in state.blocks if block.anchor != at.message_id or block.prompt == key]
+    return state if len(kept) == len(state.blocks) else structs.replace(state, blocks=kept)
+
+
+def _without_lost(state: RecallState, window: Window, at: Entry | None) -> RecallState:
+    """The state without what stood behind a message that has left the window, such as a heartbeat's."""
+    places = {entry.message_id for entry in window.entries}
+    if at is not None:
+        places.add(at.message_id)
+    kept = [block for block in state.blocks if block.anchor in places]
     return state if len(kept) == len(state.blocks) else structs.replace(state, blocks=kept)
 
 
