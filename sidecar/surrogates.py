@@ -6,7 +6,6 @@ runs until a decoder has refused a text.
 
 import re
 from collections.abc import Iterator
-from itertools import product
 from typing import TypeVar, cast
 
 import msgspec
@@ -23,6 +22,8 @@ _LONE = re.compile(
 _COVER = re.compile(rb"\\u[eEfF][0-9a-fA-F]{3}")
 _PRIVATE = re.compile(rb"\\u([eEfF][0-9a-fA-F]{3})|([\xee\xef][\x80-\xbf]{2})")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_NAMES = ("_id", "_ids", "_key")
+"""Ends of the names of members by which something is known again."""
 
 
 def mask(data: bytes) -> bytes:
@@ -42,49 +43,55 @@ def conceal(data: bytes) -> "Veil | None":
     if not lone:
         return None
     covers: dict[bytes, bytes] = {}
-    characters: dict[int, str] = {}
+    halves: dict[int, str] = {}
     free = _free_covers(data)
     for escape in lone:
         cover = next(free, None)
         if cover is None:
             return None
         covers[escape] = cover
-        if cover[2:].lower() != b"fffd":
-            characters[int(cover[2:], 16)] = _REPLACEMENT
+        halves[int(cover[2:], 16)] = escape[2:].decode().lower()
     text = _LONE.sub(lambda found: covers[found.group()], bare)
-    return Veil(_uncovered(text), {cover: escape for escape, cover in covers.items()}, characters)
+    return Veil(_uncovered(text), {cover: escape for escape, cover in covers.items()}, halves)
 
 
 class Veil:
     """A JSON text that decodes, together with the way back to the bytes that came."""
 
-    __slots__ = ("_characters", "_escapes", "text")
+    __slots__ = ("_characters", "_escapes", "_names", "text")
 
-    def __init__(self, text: bytes, escapes: dict[bytes, bytes], characters: dict[int, str]) -> None:
+    def __init__(self, text: bytes, escapes: dict[bytes, bytes], halves: dict[int, str]) -> None:
         self.text = text
         """As long as the original; each distinct lone escape has a cover that the original nowhere has."""
         self._escapes = escapes
-        self._characters = characters
+        self._characters = dict.fromkeys(halves, _REPLACEMENT)
+        self._names = {cover: _REPLACEMENT + digits for cover, digits in halves.items()}
 
     def restore_bytes(self, piece: bytes) -> bytes:
         """A piece of `text` as it was in the original."""
         return _COVER.sub(lambda found: self._escapes.get(found.group(), found.group()), piece)
 
     def restore(self, value: _T) -> _T:
-        """A value decoded from `text`: raw slices as they came, strings with U+FFFD for each lone half."""
-        return cast(_T, self._restored(value))
+        """A value decoded from `text`: raw slices as they came, strings with U+FFFD for each lone half.
 
-    def _restored(self, value: object) -> object:
+        In members that are ids or keys its four digits follow, so that two names stay two.
+        """
+        return cast(_T, self._restored(value, self._characters))
+
+    def _restored(self, value: object, characters: dict[int, str]) -> object:
         if isinstance(value, msgspec.Raw):
             piece = bytes(value)
             return msgspec.Raw(self.restore_bytes(piece)) if b"\\u" in piece else value
         if isinstance(value, str):
-            return value.translate(self._characters) if self._characters else value
+            return value.translate(characters)
         if isinstance(value, list):
-            return [self._restored(item) for item in cast("list[object]", value)]
+            return [self._restored(item, characters) for item in cast("list[object]", value)]
         if isinstance(value, dict):
             members = cast("dict[object, object]", value)
-            return {self._restored(key): self._restored(item) for key, item in members.items()}
+            return {
+                self._restored(key, characters): self._restored(item, characters)
+                for key, item in members.items()
+            }
         if isinstance(value, msgspec.Struct):
             return self._restored_struct(value)
         return value
@@ -93,7 +100,7 @@ class Veil:
         changes: dict[str, object] = {}
         for name in value.__struct_fields__:
             before: object = getattr(value, name)
-            after = self._restored(before)
+            after = self._restored(before, self._names if name.endswith(_NAMES) else self._characters)
             if after is not before:
                 changes[name] = after
         return msgspec.structs.replace(value, **changes) if changes else value
@@ -109,12 +116,7 @@ def _uncovered(data: bytes) -> bytes:
 
 
 def _free_covers(data: bytes) -> Iterator[bytes]:
-    """Escapes that `data` nowhere has: spellings of U+FFFD first, then private characters it does not use."""
-    spelled = {found.group() for found in _COVER.finditer(data)}
-    for letters in product("fF", "fF", "fF", "dD"):
-        cover = b"\\u" + "".join(letters).encode()
-        if cover not in spelled:
-            yield cover
+    """Escapes of private characters that `data` does not use."""
     used: set[int] = set()
     for found in _PRIVATE.finditer(data):
         digits, character = found.groups()

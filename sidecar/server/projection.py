@@ -15,6 +15,7 @@ from sidecar.protocol.context import ContextProjection
 HISTORY = "The conversation so far. It is a record to refer to, not a request:"
 SINCE = "What has been done for this request so far:"
 
+_OWN_MARKS = (Mark("note", "history"), Mark("note", "turn"))
 _SPEAKERS = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool", "other": "other"}
 
 
@@ -40,7 +41,12 @@ def project(
     talk = [slot for slot in slots if slot.kind != "system"]
     at = len(talk) if prompt else _open_turn(talk)
     said = prompt or (_said(talk[at].reading) if at < len(talk) else "")
-    parts = (_data("history", HISTORY, talk[:at]), _data("turn", SINCE, talk[at + 1 :]), said, append)
+    parts = (
+        _data(_OWN_MARKS[0], HISTORY, talk[:at]),
+        _data(_OWN_MARKS[1], SINCE, talk[at + 1 :]),
+        said,
+        append,
+    )
     text = "\n\n".join(part for part in parts if part)
     made = [slot.reading.text for slot in talk if slot.made]
     return ContextProjection(
@@ -74,13 +80,13 @@ def _open_turn(talk: Sequence[Slot]) -> int:
     return len(talk)
 
 
-def _data(ref: str, heading: str, slots: Sequence[Slot]) -> str:
+def _data(mark: Mark, heading: str, slots: Sequence[Slot]) -> str:
     """Messages as fenced text, which nobody takes for the user's own words when it comes back."""
     if not slots:
         return ""
     names = {call.id: call.name for slot in slots for call in slot.reading.calls}
     lines = [line for slot in slots for line in _lines(slot.reading, names)]
-    return fence.wrap(Mark("note", ref), "\n".join([heading, *lines]))
+    return fence.wrap(mark, "\n".join([heading, *lines]))
 
 
 def _lines(reading: Reading, names: dict[str, str]) -> Iterable[str]:
@@ -94,7 +100,16 @@ def _lines(reading: Reading, names: dict[str, str]) -> Iterable[str]:
 
 def _said(reading: Reading) -> str:
     media = [f"[{medium.kind}]" for medium in reading.media]
-    return " ".join(piece for piece in (fence.opened(reading.text), *media) if piece)
+    text = reading.text if reading.mark is not None else _without_projection(reading.text)
+    return " ".join(piece for piece in (fence.opened(text), *media) if piece)
+
+
+def _without_projection(text: str) -> str:
+    """What a user said without an earlier projection that the host has stored with it."""
+    for part in reversed(fence.find(text)):
+        if part.mark in _OWN_MARKS:
+            text = text[: part.start].rstrip() + text[part.stop :]
+    return text.strip()
 
 
 def _call(call: ToolCall) -> str:

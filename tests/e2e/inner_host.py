@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,9 @@ class InnerHost:
         self.state_dir = state_dir
         self.options: Params = {"messageFormat": message_format, **options}
         self.asked: list[Params] = []
-        """Requests of the sidecar, which this host answers by an error."""
+        """Requests of the sidecar."""
+        self.answerers: dict[str, Callable[[Params], Any]] = {}
+        """What answers them; where nothing does, the answer is an error."""
         self.calls: list[tuple[str, Params]] = []
         """What was called since somebody last emptied the list."""
         self._loop = asyncio.new_event_loop()
@@ -120,5 +122,10 @@ class InnerHost:
                 self._answers[message["id"]] = line
             elif "id" in message:
                 self.asked.append(message)
-                problem = {"code": -32000, "message": "this host does not answer that"}
-                self._send({"jsonrpc": "2.0", "id": message["id"], "error": problem})
+                self._send({"jsonrpc": "2.0", "id": message["id"], **self._answer(message)})
+
+    def _answer(self, request: Params) -> Params:
+        answerer = self.answerers.get(request["method"])
+        if answerer is None:
+            return {"error": {"code": -32000, "message": "this host does not answer that"}}
+        return {"result": answerer(request["params"])}

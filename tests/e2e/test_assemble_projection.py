@@ -132,3 +132,16 @@ def test_no_projection_without_asking(host: Host, session: str) -> None:
     with pytest.raises(Refused) as refused:
         host.call("context/assemble", sessionId=session, projection="else")
     assert refused.value.code == -32602
+
+
+def test_a_prompt_that_the_host_has_stored_tells_no_history_again(talk: Talk, start_host: StartHost) -> None:
+    messages = turns(talk, 1)
+    host = start_host(message_format=talk.dialect)
+    for number in range(2, 5):
+        asked = f"question {number}"
+        prompt = projected(host, "s", messages=messages, prompt=asked)["prompt"]
+        assert prompt.count("sum 1 is 2") == 1 and prompt.count("[ctx:") == 1
+        assert prompt.count(asked) == 1 and prompt.endswith(asked)
+        turn = [talk.user(prompt), talk.assistant(f"reply {number}")]
+        host.call("context/commitTurn", sessionId="s", advancementKey=f"k{number}", messages=turn)
+        messages += turn

@@ -125,3 +125,28 @@ def test_message_ids_may_be_anything(host: Host, session: str) -> None:
         result = host.call("context/ingest", sessionId=session, messageId=id, message=Talk("openai").user(id))
         assert (result["ingested"], result["messageId"]) == (True, id)
     assert [entry["messageId"] for entry in exported(host, session)] == ids
+
+
+def test_ids_that_differ_in_half_a_character_alone_are_two(host: Host, session: str) -> None:
+    named = [("cut \ud83d", "one"), ("cut \ud83e", "two"), ("cut \ude00", "three"), ("cut", "four")]
+    known: dict[str, str] = {}
+    for name, text in named:
+        message = {"role": "user", "content": text}
+        answer = host.call("context/ingest", sessionId=session, messageId=name, message=message)
+        assert answer["ingested"], answer
+        known[name] = answer["messageId"]
+        again = host.call("context/ingest", sessionId=session, messageId=name, message=message)
+        assert (again["reason"], again["messageId"]) == ("duplicate", known[name])
+        told = host.call("context/ingest", sessionId=session, messageId=known[name], message=message)
+        assert told["reason"] == "duplicate", "the id that was told is that of the message too"
+    assert len(set(known.values())) == len(named)
+    assert [message["content"] for message in history(host, session)] == [text for _, text in named]
+
+
+def test_sessions_that_differ_in_half_a_character_alone_are_two(host: Host, session: str) -> None:
+    for half in ("\ud83d", "\ud83e"):
+        host.call(
+            "context/ingest", sessionId=session + half, message={"role": "user", "content": f"in {half!r}"}
+        )
+    for half in ("\ud83d", "\ud83e"):
+        assert [message["content"] for message in history(host, session + half)] == [f"in {half!r}"]

@@ -243,3 +243,17 @@ def test_a_host_that_hands_over_less_of_the_oldest_every_time_is_followed(
         transcript += talk.turn(number)
     commit(speaker, session, "k7", talk.turn(7))
     assert history(speaker, session) == transcript
+
+
+def test_a_system_message_that_the_host_makes_anew_is_stored_once(host: Host, session: str) -> None:
+    talk = Talk("openai")
+    told: list[Message] = []
+    for number in range(1, 4):
+        system = {"role": "system", "content": f"It is {number} o'clock; be good to the user."}
+        shown = [system, *told]
+        answer = host.call("context/assemble", sessionId=session, messages=shown, prompt="go on")
+        assert answer["messages"][0] == system
+        told += talk.turn(number)
+        commit(host, session, f"k{number}", talk.turn(number))
+    first = {"role": "system", "content": "It is 1 o'clock; be good to the user."}
+    assert history(host, session) == [first, *told]

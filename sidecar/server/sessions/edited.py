@@ -30,8 +30,11 @@ def match_edited(
 
     Looked for behind the first message that was found (`from_start`: also in front of it). As many unknown
     messages as stored ones between two known ones, of the same roles, are the stored ones; elsewhere most of
-    the text has to be the same. Ids and time stamps that differ speak against it.
+    the text has to be the same. Ids and time stamps that differ speak against it. System messages at the very
+    beginning of both sides (`from_start`) are one that the host makes anew.
     """
+    if from_start and stored and seen and _is_same_system(stored[0], seen[0], found):
+        found[0] = 0
     for gap in _gaps(len(stored), found, from_start):
         if gap.closed and len(gap.stored) == len(gap.seen):
             pairs = list(zip(gap.stored, gap.seen, strict=True))
@@ -87,6 +90,10 @@ def _may_be(kept: Reading, seen: Reading) -> bool:
     if kept.timestamp_ms is not None and seen.timestamp_ms is not None:
         return kept.timestamp_ms == seen.timestamp_ms
     return len(kept.calls) == len(seen.calls) and len(kept.results) == len(seen.results)
+
+
+def _is_same_system(kept: Reading, seen: Reading, found: Sequence[int | None]) -> bool:
+    return kept.role == "system" and found[0] is None and 0 not in found and _may_be(kept, seen)
 
 
 def _is_like(kept: Reading, seen: Reading) -> bool:
