@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from sidecar.episodes.contract import Remembered
     from sidecar.store.buffer import BufferStore
-    from sidecar.store.search import SearchableStore
+    from sidecar.store.search import SearchableStore, SessionSearch
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,6 +111,11 @@ class SourceHost(Protocol):
     @property
     def store(self) -> SearchableStore:
         """The stored sessions."""
+        ...
+
+    @property
+    def searching(self) -> SessionSearch:
+        """Finds in the stored sessions, by meaning too where that is at hand."""
         ...
 
     def buffer(self, name: str) -> BufferStore:

@@ -59,7 +59,7 @@ async def retrieve(source: RemarkSource, asked: Situation, last: int) -> list[Pa
     """The passages up to the position `last` that fit, best first; none where nothing is asked for."""
     if not asked.question or last < 1:
         return []
-    found = await source.search(SearchQuery(text=asked.question, limit=HITS, last=last))
+    found = await source.search(SearchQuery(text=asked.question, limit=HITS, last=last, meaning=True))
     if not found.hits:
         return []
     near = {

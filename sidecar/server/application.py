@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Raw, json, structs
 
@@ -41,6 +41,9 @@ from sidecar.server.stderr_log import log_to_stderr
 from sidecar.store import open_store
 from sidecar.store.contract import SessionStore, StoreError
 from sidecar.store.search import Searchable, SearchableStore
+
+if TYPE_CHECKING:
+    from sidecar.store.submitting import Submitting
 
 CONFIG_PATH = "/initializationOptions/contextEngine/config"
 
@@ -102,6 +105,8 @@ class SidecarApplication:
             await store.close()
             raise
         self._sidecar = sidecar
+        if settings.search_meaning != "off":
+            cast("Submitting", store).watch = sidecar.committed
         register_areas(self._router, sidecar)
         self._apply_limits(settings)
         asyncio.get_running_loop().call_later(SWEEP_AFTER_S, _sweep, sidecar)

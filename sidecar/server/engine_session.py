@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from sidecar.engine.contract import SpawnedSession
 from sidecar.store.contract import AddSummary, SummaryNode
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sidecar.server.sessions.gathering import Slot
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sessions.timeline import SessionTimeline
-    from sidecar.store.search import SearchQuery, SearchResult, SessionSearch
+    from sidecar.store.search import SearchQuery, SearchResult
     from sidecar.store.spawn import Spawn
 
 Report = Callable[[str, int | None], None]
@@ -64,7 +64,7 @@ class StoredHistory:
 
     async def search(self, query: SearchQuery) -> SearchResult:
         """The stored messages that match."""
-        return await cast("SessionSearch", self._live.store).search(self._live.ref, query)
+        return await self._live.searching.search(self._live.ref, query)
 
 
 class EngineSession:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sidecar.protocol.base import MessageFormat
     from sidecar.protocol.session import SessionChange
     from sidecar.rpc.peer import Peer
+    from sidecar.semantic.index import SemanticIndex
     from sidecar.server.episodes.desk import EpisodeDesk
     from sidecar.server.figures import Figures
     from sidecar.server.host_services import HostServices
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from sidecar.server.sessions.registry import SessionRegistry
     from sidecar.server.sessions.spawns import Spawns
     from sidecar.server.watching import SessionWatch
+    from sidecar.store.search import SearchableStore, SessionSearch
     from sidecar.summarize.contract import Summariser
     from sidecar.summarize.endpoint import EndpointModel
     from sidecar.summarize.host_model import Complete
@@ -172,6 +175,39 @@ class Sidecar:
         from sidecar.summarize.limits import CircuitBreaker, SpendGuard
 
         return SpendGuard(), CircuitBreaker()
+
+    # Search
+
+    @cached_property
+    def meaning(self) -> SemanticIndex | None:
+        """Vectors of what is stored, `None` where nothing is to be found by its meaning."""
+        setting = self.settings.search_meaning
+        if setting == "off":
+            return None
+        from sidecar.semantic.model import missing
+
+        if lacking := missing():
+            level = logging.WARNING if setting == "on" else logging.INFO
+            logging.getLogger(__name__).log(level, "search is by words only: %s is not installed", lacking)
+            return None
+        from sidecar.semantic.index import SemanticIndex
+
+        return SemanticIndex(self.store)
+
+    @cached_property
+    def searching(self) -> SessionSearch:
+        """Finds messages of stored sessions."""
+        store = cast("SearchableStore", self.store)
+        if self.meaning is None:
+            return store
+        from sidecar.semantic.searching import FusedSearch
+
+        return FusedSearch(store, self.meaning)
+
+    def committed(self, writes: list[Write]) -> None:
+        """Take in what was stored, for the search by meaning."""
+        if self.meaning is not None and not self.closed:
+            self.meaning.watch(writes)
 
     # Memory
 
@@ -399,6 +435,8 @@ class Sidecar:
         await self.dispose_engines()
         if self.episodes is not None:
             await self.episodes.close()
+        if (meaning := self.__dict__.get("meaning")) is not None:
+            await meaning.close()
         if (model := self.__dict__.get("endpoint")) is not None:
             await model.close()
         await self.store.close()

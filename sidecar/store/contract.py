@@ -273,8 +273,9 @@ class Truncate(Write):
 class Fork(Write):
     """Make a new session that starts with the messages of another, up to `at_message_id` (`None`: all).
 
-    Ids, turns, summaries, settings and state of that part are the same in both; nothing is copied until
-    the parent loses a message that the child still has. `result`: the child's `SessionHead`.
+    Ids, turns, summaries, settings and state of that part are the same in both, but for state that is
+    `DERIVED`; no message is copied until the parent loses one that the child still has. `result`: the child's
+    `SessionHead`.
     Errors: `SessionMissing`, `SessionExists`, `MessageMissing`.
     """
 
@@ -337,21 +338,27 @@ class Configure(Write):
         self.config = config
 
 
+DERIVED = "derived."
+"""Names of values that begin so are left behind by `Fork`: they can be worked out anew from the messages."""
+
+
 class SaveState(Write):
     """Keep a small value under a name for one session (`None` removes it). `result`: `None`.
 
-    The session need not exist; `Delete` erases the values too.
+    The session need not exist; `Delete` erases the values too. With `uid`, nothing happens where the session
+    is not, or not any more, the one of that number.
     """
 
-    __slots__ = ("name", "ref", "value")
+    __slots__ = ("name", "ref", "uid", "value")
     verb = "save_state"
     result: None
 
-    def __init__(self, ref: SessionRef, name: str, value: bytes | None) -> None:
+    def __init__(self, ref: SessionRef, name: str, value: bytes | None, *, uid: int | None = None) -> None:
         super().__init__()
         self.ref = ref
         self.name = name
         self.value = value
+        self.uid = uid
 
 
 class SaveFacts(Write):

@@ -42,7 +42,11 @@ def configure(tables: Tables, write: Configure) -> None:
 
 
 def save_state(tables: Tables, write: SaveState) -> None:
-    """Apply a `SaveState`."""
+    """Apply a `SaveState`, unless it is meant for another session of that name."""
+    if write.uid is not None:
+        record = tables.session(write.ref)
+        if record is None or record.uid != write.uid:
+            return
     tables.save_state(write.ref, write.name, write.value)
 
 

@@ -54,6 +54,8 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
     direction, by when they were made."""
     cursor: str | None = None
     """Where to go on, from `SearchResult.next_cursor`, with the same query otherwise."""
+    meaning: bool = False
+    """For `words`: what means the same counts too, where somebody in front of the store can tell."""
     agent_id: str | None = None
     """The agent that asks: it finds nothing in sessions of other agents. `None` for the host itself, which
     finds everything."""

@@ -14,6 +14,8 @@ class Submitting:
     def __init__(self) -> None:
         self.gather: Callable[[], AbstractContextManager[object]] = nullcontext
         """See `SessionStore`."""
+        self.watch: Callable[[list[Write]], object] | None = None
+        """Called on the loop with the writes of each batch, when their submitters have been told."""
 
     def submit(self, write: Write, done: Callable[[Any], None]) -> None:
         """See `SessionStore`."""
@@ -27,6 +29,8 @@ class Submitting:
         """Tell the submitters of a batch that it is done."""
         with self.gather():
             run_done(writes)
+        if self.watch is not None:
+            self.watch(writes)
 
     async def write(self, write: Write) -> Any:
         """See `SessionStore`.

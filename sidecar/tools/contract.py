@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sidecar.messages.contract import Dialect
 from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
-from sidecar.store.search import SearchQuery, SearchResult
+from sidecar.store.search import SearchQuery, SearchResult, SessionSearch
 
 
 class ArgumentError(ValueError):
@@ -77,10 +77,16 @@ class ToolSession(NamedTuple):
     dialect: Dialect
     model: ToolModel | None = None
     """`None` where there is none; tools with `needs_model` are not offered then."""
+    searching: SessionSearch | None = None
+    """Finds by meaning too, where that is at hand; `None` leaves the search to the store."""
 
     async def read(self, first: int, last: int) -> Sequence[StoredMessage]:
         """The messages at these positions."""
         return await self.store.messages(self.head.ref, max(first, 1), min(last, self.head.message_count))
+
+    async def find(self, query: SearchQuery) -> SearchResult:
+        """The messages that match, or mean what is asked."""
+        return await (self.searching or self.store).search(self.head.ref, query)
 
 
 class ToolOutcome(Struct, frozen=True):

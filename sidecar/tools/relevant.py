@@ -40,8 +40,8 @@ class Hits(Struct):
 
 async def most_relevant(session: ToolSession, question: str, limit: int) -> ToolOutcome:
     """The `limit` messages that fit a question best, best first, each with its best passage."""
-    query = SearchQuery(text=question, kind="words", limit=min(limit, MOST))
-    found = (await session.store.search(session.head.ref, query)).hits
+    query = SearchQuery(text=question, kind="words", limit=min(limit, MOST), meaning=True)
+    found = (await session.find(query)).hits
     if not found:
         return ToolOutcome(_nothing(session, question), json.encode(Hits([])))
     length = min(PASSAGE, (LIMIT - CLOSING) // len(found) - 40)

@@ -29,6 +29,13 @@ def _fork(patch: MonkeyPatch, change: Any) -> None:
     _rule(patch, "fork", around)
 
 
+def copies_all_state_into_forks(patch: MonkeyPatch) -> None:
+    def change(tables: Any, child: Any, _: Any, write: Any) -> None:
+        tables._state[child.ref].update(tables._state[write.parent])
+
+    _fork(patch, change)
+
+
 def forks_start_empty(patch: MonkeyPatch) -> None:
     def change(_: Any, child: Any, *__: Any) -> None:
         child.message_count = child.shared = child.turn_count = 0

@@ -145,6 +145,14 @@ def removes_no_state(patch: MonkeyPatch) -> None:
     )
 
 
+def keeps_state_for_whoever_has_the_name(patch: MonkeyPatch) -> None:
+    patch.setitem(
+        applying._RULES,
+        "save_state",
+        lambda tables, write: tables.save_state(write.ref, write.name, write.value),
+    )
+
+
 def replaces_settings_whole(patch: MonkeyPatch) -> None:
     patch.setitem(
         applying._RULES,

@@ -13,6 +13,7 @@ from sidecar.store.contract import (
     AddSummary,
     AppendResult,
     Configure,
+    Delete,
     Facts,
     Fork,
     SaveFacts,
@@ -261,6 +262,20 @@ async def state_is_kept_by_name_and_removed_by_none(store: Subject) -> None:
     await store.write(SaveState(REF, "a", None))
     expect_equal(await store.store.state(REF, "a"), None, "state(REF, 'a')")
     expect_equal(await store.store.state(CHILD, "b"), None, "state(CHILD, 'b')")
+
+
+@AREA.check()
+async def state_meant_for_another_session_of_that_name_is_not_kept(store: Subject) -> None:
+    """State that names a session by its number is kept for no other one, and for none that is gone."""
+    old = (await store.append(REF, "a")).head.uid
+    await store.write(SaveState(REF, "a", b"1", uid=old))
+    expect_equal(await store.store.state(REF, "a"), b"1", "state(REF, 'a')")
+    await store.write(Delete(REF))
+    await store.write(SaveState(REF, "a", b"2", uid=old))
+    expect_equal(await store.store.state(REF, "a"), None, "state(REF, 'a') without the session")
+    await store.append(REF, "b")
+    await store.write(SaveState(REF, "a", b"3", uid=old))
+    expect_equal(await store.store.state(REF, "a"), None, "state(REF, 'a') of the next session")
 
 
 @AREA.check()

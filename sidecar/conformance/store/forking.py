@@ -5,6 +5,7 @@ from sidecar.conformance.store.samples import CHILD, GRANDCHILD, OTHER, REF, rep
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
 from sidecar.store.contract import (
+    DERIVED,
     AddSummary,
     Configure,
     Delete,
@@ -260,6 +261,18 @@ async def state_and_settings_come_along_and_then_part(store: Subject) -> None:
         SessionSettings("terse", b"{}"),
         "settings('host', 'session', 'child')",
     )
+
+
+@AREA.check()
+async def state_that_can_be_worked_out_anew_stays_behind(store: Subject) -> None:
+    """State whose name begins with `DERIVED` is not copied, however much of it there is."""
+    await store.append(REF, "a")
+    await store.write(SaveState(REF, DERIVED + "vectors.0", b"1"))
+    await store.write(SaveState(REF, "not." + DERIVED, b"2"))
+    await store.write(Fork(REF, CHILD, None))
+    expect_equal(await store.store.state(CHILD, DERIVED + "vectors.0"), None, "the state worked out")
+    expect_equal(await store.store.state(CHILD, "not." + DERIVED), b"2", "the other state")
+    expect_equal(await store.store.state(REF, DERIVED + "vectors.0"), b"1", "the state of the parent")
 
 
 @AREA.check()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sidecar.memory.contract import MemoryRequest, SourceHost
     from sidecar.messages.contract import Dialect
     from sidecar.store.contract import SessionHead, SessionRef, StoredMessage
-    from sidecar.store.search import SearchableStore
+    from sidecar.store.search import SearchableStore, SessionSearch
 
 STRETCH = 1 << 40
 """Positions that are set apart for one session."""
@@ -47,8 +47,10 @@ class AgentRemarks:
         *,
         without: Collection[SessionRef] = (),
         roles: tuple[str, ...] = (),
+        searching: SessionSearch | None = None,
     ) -> None:
         self._store = store
+        self._searching = searching or store
         self._namespace = namespace
         self._agent_id = agent_id
         self._without = without
@@ -60,7 +62,7 @@ class AgentRemarks:
         """See `RemarkSource`."""
         roles = query.roles or self._roles
         asked = structs.replace(query, last=None, agent_id=self._agent_id, roles=roles)
-        found = await self._store.search_sessions(self._namespace, asked, without=self._without)
+        found = await self._searching.search_sessions(self._namespace, asked, without=self._without)
         hits = [SearchHit(self._base(hit.ref) + hit.position, hit.score) for hit in found.hits]
         return SearchResult(hits, found.complete)
 
@@ -106,7 +108,9 @@ def agent_remarks(host: SourceHost, request: MemoryRequest, *, roles: tuple[str,
     from sidecar.store.contract import SessionRef
 
     here = [SessionRef(host.namespace, request.session_id)] if request.session_id else []
-    return AgentRemarks(host.store, host.namespace, request.agent_id, without=here, roles=roles)
+    return AgentRemarks(
+        host.store, host.namespace, request.agent_id, without=here, roles=roles, searching=host.searching
+    )
 
 
 def _remark(reads: Dialect, message: StoredMessage, position: int) -> Remark | None:

@@ -139,6 +139,13 @@ class Tokens(Part):
     """`auto` counts exactly where the `tokens` extra is installed."""
 
 
+class Search(Part):
+    """`[search]`: how what was said is found again."""
+
+    meaning: Literal["off", "auto", "on"] = "off"
+    """By meaning as well as by words (extra `semantic`); `auto` where the extra is installed."""
+
+
 class Model(Part):
     """`[model]`: a model behind an OpenAI-compatible endpoint (extra `http`)."""
 
@@ -227,6 +234,7 @@ class Configuration(Part):
     limits: LimitsTable = LimitsTable()
     pruning: Pruning = Pruning()
     tokens: Tokens = Tokens()
+    search: Search = Search()
     model: Model = Model()
     episodes: Episodes = Episodes()
     retention: Retention = Retention()

@@ -174,6 +174,7 @@ def _merged(
             stateless=tuple(merged.sessions.statelessSessionPatterns),
         ),
         log=log,
+        search_meaning=merged.search.meaning,
         warnings=tuple(warnings),
     )
 

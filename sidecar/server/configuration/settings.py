@@ -147,6 +147,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     exemptions: ExemptionSettings = ExemptionSettings()
     """Sessions of which nothing is kept."""
     log: LogSettings = LogSettings()
+    search_meaning: Literal["off", "auto", "on"] = "off"
+    """Whether messages are searched by their meaning too."""
     warnings: tuple[str, ...] = ()
     """Unknown keys and the like, for the log."""
 

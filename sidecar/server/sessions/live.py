@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sidecar.engine.guard.answer import Guard
 from sidecar.engine.guard.continuity import Continuity
@@ -19,6 +19,7 @@ from sidecar.tokens.message_cost import message_tokens
 
 if TYPE_CHECKING:
     from sidecar.server.sessions.transcript import HostTranscript, Shown
+    from sidecar.store.search import SessionSearch
 
 EPOCH = "epoch"
 CALIBRATION = "calibration"
@@ -36,8 +37,16 @@ def _passed_over(write: Write) -> None:
 class LiveSession:
     """What the sidecar holds in memory of a session; everything in it can be read anew from the store."""
 
-    def __init__(self, store: SessionStore, ref: SessionRef, dialect: Dialect, counter: TokenCounter) -> None:
+    def __init__(
+        self,
+        store: SessionStore,
+        ref: SessionRef,
+        dialect: Dialect,
+        counter: TokenCounter,
+        searching: SessionSearch | None = None,
+    ) -> None:
         self.store = store
+        self.searching = searching or cast("SessionSearch", store)
         self.ref = ref
         self.dialect = dialect
         self.counter = counter

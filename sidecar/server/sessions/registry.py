@@ -43,7 +43,8 @@ class SessionRegistry:
         live = self._live.get(session_id)
         if live is None:
             sidecar = self._sidecar
-            live = LiveSession(sidecar.store, sidecar.ref(session_id), sidecar.dialect, sidecar.counter)
+            ref, searching = sidecar.ref(session_id), sidecar.searching
+            live = LiveSession(sidecar.store, ref, sidecar.dialect, sidecar.counter, searching)
             live.exempt = sidecar.exempt is not None and sidecar.exempt.of(session_id) is not None
             self._live[session_id] = live
         self._recent[session_id] = live

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from sidecar.store.contract import Facts, SessionHead, SessionRef, SessionSettings, SummaryNode
+from sidecar.store.contract import DERIVED, Facts, SessionHead, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.expiring import is_set_aside
 from sidecar.store.identity import written_out
@@ -239,7 +239,8 @@ class MemoryTables:
 
     def copy_state(self, source: SessionRef, target: SessionRef) -> None:
         """See `Tables`."""
-        self._state[target] = dict(self._state.get(source, {}))
+        kept = self._state.get(source, {})
+        self._state[target] = {name: kept[name] for name in kept if not name.startswith(DERIVED)}
         self.buffers.copy_injected_ids(source, target)
 
     def drop_belongings(self, ref: SessionRef) -> None:

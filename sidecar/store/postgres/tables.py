@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from sidecar.store.contract import Facts, SessionRef, SessionSettings, SummaryNode, Write
+from sidecar.store.contract import DERIVED, Facts, SessionRef, SessionSettings, SummaryNode, Write
 from sidecar.store.postgres.buffer import PostgresBuffers
 from sidecar.store.postgres.connection import Connection, Row, Value
 from sidecar.store.postgres.escaping import short
@@ -258,8 +258,10 @@ class PostgresTables(PostgresReads):
         self._change("DELETE FROM state WHERE namespace = %s AND session_id = %s", *map(short, target))
         self._change(
             "INSERT INTO state (namespace, session_id, name, value) "
-            "SELECT %s, %s, name, value FROM state WHERE namespace = %s AND session_id = %s",
+            "SELECT %s, %s, name, value FROM state WHERE namespace = %s AND session_id = %s "
+            "AND NOT starts_with(name, %s)",
             *map(short, (*target, *source)),
+            DERIVED,
         )
         self.buffers.copy_injected_ids(source, target)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from sidecar.store.contract import Facts, SessionRef, SessionSettings, SummaryNode
+from sidecar.store.contract import DERIVED, Facts, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.records import MADE_UP, OPENS, MessageRow, SessionRecord
 from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Value
@@ -254,8 +254,9 @@ class SQLiteTables(SQLiteReads):
         """See `Tables`."""
         self._rewrite("DELETE FROM state WHERE namespace = ? AND session_id = ?", target)
         self._rewrite(
-            "INSERT INTO state SELECT ?, ?, name, value FROM state WHERE namespace = ? AND session_id = ?",
-            (*target, *source),
+            "INSERT INTO state SELECT ?, ?, name, value FROM state WHERE namespace = ? AND session_id = ? "
+            "AND substr(name, 1, ?) <> ?",
+            (*target, *source, len(DERIVED), DERIVED),
         )
         self.buffers.copy_injected_ids(source, target)
 

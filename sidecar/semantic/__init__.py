@@ -1,0 +1,1 @@
+"""Finds by meaning: an index of vectors beside the index of words; the extra `semantic`."""

@@ -1,0 +1,184 @@
+"""Vectors behind a store, made by the real model."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sidecar.messages.searchable import searchable
+from sidecar.semantic import searching
+from sidecar.semantic.index import NAME, SemanticIndex
+from sidecar.semantic.searching import FusedSearch
+from sidecar.semantic.vectors import CHUNK, decoded
+from sidecar.store.contract import Append, Delete, Fork, NewMessage, SaveState, SessionRef, Truncate
+from sidecar.store.memory.store import MemoryStore
+from sidecar.store.search import Searchable, SearchQuery
+from sidecar.store.sqlite.store import SQLiteStore
+from tests.store_kit import LIMIT_S, Driver
+
+REF, CHILD = SessionRef("host", "main"), SessionRef("host", "child")
+FACT = "We keep the emergency cash in the blue teapot on the top shelf."
+ASKED = "Where is the money for bad days hidden?"
+
+
+class Library:
+    """A store with an index behind it."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.index = driver.run(self._begin())
+        self.driver.store.watch = self.index.watch  # pyright: ignore
+        self.searching = FusedSearch(driver.store, self.index)  # pyright: ignore
+
+    async def _begin(self) -> SemanticIndex:
+        return SemanticIndex(self.driver.store, rest_s=0.0)
+
+    def say(self, *texts: str, ref: SessionRef = REF) -> None:
+        new = [NewMessage(body=body(text), role="user", opens_turn=True) for text in texts]
+        self.driver.write(Append(ref, new, message_format="openai"))
+
+    def wait(self) -> None:
+        """Until every message has been looked at."""
+        self.until(lambda: self.driver.run(self.index.waiting()) == 0)
+
+    def until(self, reached: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + LIMIT_S
+        while not reached():
+            assert time.monotonic() < deadline, "the vectors were not made in time"
+            self.driver.run(_yield())
+
+    def found(self, text: str, ref: SessionRef = REF) -> list[int]:
+        query = SearchQuery(text=text, meaning=True)
+        return [hit.position for hit in self.driver.run(self.searching.search(ref, query)).hits]
+
+    def kept(self, number: int = 0, ref: SessionRef = REF) -> bytes | None:
+        return self.driver.run(self.driver.store.state(ref, f"{NAME}{number}"))
+
+    def close(self) -> None:
+        self.driver.store.watch = None  # pyright: ignore
+        self.driver.run(self.index.close())
+
+
+async def _yield() -> None:
+    await asyncio.sleep(0.01)
+
+
+def body(text: str) -> bytes:
+    return json.dumps({"role": "user", "content": text}, ensure_ascii=False).encode()
+
+
+def extract(message_format: str, body: bytes) -> Searchable:
+    return Searchable(*searchable(message_format, body))
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is."""
+    monkeypatch.setattr(searching, "PATIENCE_S", LIMIT_S)
+
+
+@pytest.fixture
+def library() -> Iterator[Library]:
+    with Driver(lambda: MemoryStore(extract)) as driver:
+        library = Library(driver)
+        yield library
+        library.close()
+
+
+def test_what_means_the_same_is_found_without_a_word_in_common(library: Library) -> None:
+    library.say("The bus leaves at nine.", FACT, "My sister plays the cello.")
+    library.wait()
+    assert library.found(ASKED)[:1] == [2]
+
+
+def test_a_search_that_does_not_ask_for_meaning_is_by_words(library: Library) -> None:
+    library.say(FACT)
+    library.wait()
+    query = SearchQuery(text=ASKED)
+    assert library.driver.run(library.searching.search(REF, query)).hits == []
+
+
+def test_what_has_no_vector_yet_is_found_by_its_words(library: Library) -> None:
+    library.say("The bus leaves at nine.")
+    assert library.found("When does the bus leave?") == [1]
+
+
+def test_nothing_is_kept_of_a_session_that_is_deleted_meanwhile(library: Library) -> None:
+    library.say(FACT)
+    library.driver.write(Delete(REF))
+    library.wait()
+    assert library.kept() is None
+    library.say("The bus leaves at nine.")
+    library.wait()
+    assert library.found(ASKED) == []
+
+
+def test_truncated_messages_are_not_found_and_their_vectors_erased(library: Library) -> None:
+    library.say(*(["Hm."] * CHUNK), FACT)
+    library.wait()
+    first = library.driver.run(library.driver.store.messages(REF, 1, 1))[0].message_id
+    assert library.found(ASKED) == [CHUNK + 1]
+    library.driver.write(Truncate(REF, first))
+    library.wait()
+    library.until(lambda: library.kept(1) is None)
+    assert library.found(ASKED) == []
+
+
+def test_a_fork_finds_what_its_parent_said(library: Library) -> None:
+    library.say(FACT)
+    library.wait()
+    library.driver.write(Fork(REF, CHILD, None))
+    library.wait()
+    assert library.found(ASKED, CHILD) == [1]
+
+
+def test_only_the_newest_messages_keep_vectors(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sidecar.semantic.index.MOST_MESSAGES", CHUNK)
+    library.say(FACT, *(["Hm."] * (CHUNK - 1)))
+    library.wait()
+    assert library.found(ASKED) == [1]
+    library.say(*(["Hm."] * CHUNK))
+    library.wait()
+    assert library.found(ASKED) == []
+    assert library.kept(0) is None
+
+
+def test_another_process_goes_on_with_what_is_kept(tmp_path: Path) -> None:
+    def make() -> SQLiteStore:
+        return SQLiteStore(tmp_path / "context.db", extract=extract)
+
+    with Driver(make) as driver:
+        library = Library(driver)
+        library.say(FACT)
+        library.wait()
+        before = library.kept()
+        library.close()
+    assert decoded(before) is not None
+    with Driver(make) as driver:
+        library = Library(driver)
+        assert library.found(ASKED) == [1]
+        library.say("My sister plays the cello.")
+        library.wait()
+        assert library.found("Who in the family makes music?")[0] == 2
+        library.close()
+
+
+def test_vectors_that_were_damaged_are_made_anew(tmp_path: Path) -> None:
+    with Driver(lambda: SQLiteStore(tmp_path / "context.db", extract=extract)) as driver:
+        library = Library(driver)
+        driver.write(SaveState(REF, f"{NAME}0", b"\x93\x01\x02"))
+        library.say(FACT)
+        library.wait()
+        assert library.found(ASKED) == [1]
+        library.close()
+
+
+def test_chinese_is_found_by_its_words_as_before(library: Library) -> None:
+    library.say("我们把备用钥匙放在蓝色的茶壶里。", FACT, "公交车九点出发。")
+    library.wait()
+    query = SearchQuery(text="备用钥匙在哪里？")
+    by_words = [hit.position for hit in library.driver.run(library.searching.search(REF, query)).hits]
+    assert library.found("备用钥匙在哪里？") == by_words == [1]
