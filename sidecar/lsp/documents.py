@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from urllib.parse import unquote
 
 from lsprotocol import types
@@ -13,9 +12,8 @@ from pygls.workspace import TextDocument, Workspace
 
 from sidecar.lsp.lines import Lines
 from sidecar.lsp.view import View
+from sidecar.messages.importers import Text
 from sidecar.rpc.errors import InvalidParams
-
-T = TypeVar("T")
 
 SHORT = 256 * 1024
 """Bytes of a text that is read at once; a longer one is read in a thread."""
@@ -33,37 +31,29 @@ class TranscriptDocument(TextDocument):
     ) -> None:
         super().__init__(uri, None, version, language_id)
         self._encoding = encoding
-        self._data = None if source is None else source.encode(errors="replace")
-        self._made: dict[object, object] = {}
+        self._text = None if source is None else Text.of(source.encode(errors="replace"))
         self._view: asyncio.Future[View] | None = None
-        self._counted: dict[int, int] = {}
 
     @property
-    def data(self) -> bytes:
+    def text(self) -> Text:
         """The text in UTF-8.
 
         Raises:
             OSError: the document is not open, and cannot be read from disk.
         """
-        if self._data is None:
-            self._data = Path(self.path).read_bytes()
-        return self._data
+        if self._text is None:
+            self._text = Text.of(Path(self.path).read_bytes())
+        return self._text
 
     @property
     def source(self) -> str:
-        """The text."""
-        return self.data.decode(errors="replace")
+        """The text as characters."""
+        return self.text.data.decode(errors="replace")
 
     @property
     def lines(self) -> list[str]:
         """The lines of the text, each with its line break."""
-        return [line.decode(errors="replace") for line in self.data.splitlines(keepends=True)]
-
-    def once(self, make: Callable[[TranscriptDocument], T]) -> T:
-        """What `make` makes of the text; it is asked again when the text has changed, and no sooner."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        return cast(T, self._made[make])
+        return [line.decode(errors="replace") for line in self.text.data.splitlines(keepends=True)]
 
     async def view(self) -> View:
         """The text as it is now, read; the event loop goes on while a long one is.
@@ -73,29 +63,23 @@ class TranscriptDocument(TextDocument):
         """
         if self._view is None:
             loop = asyncio.get_running_loop()
-            if len(self.data) <= SHORT:
+            if self.text.size <= SHORT:
                 self._view = loop.create_future()
-                self._view.set_result(View(self.uri, self.data, self._encoding, self._counted))
+                self._view.set_result(View(self.uri, self.text, self._encoding))
             else:
-                self._view = loop.run_in_executor(
-                    None, View, self.uri, self.data, self._encoding, self._counted
-                )
+                self._view = loop.run_in_executor(None, View, self.uri, self.text, self._encoding)
         return await asyncio.shield(self._view)
 
-    def places(self) -> Lines:
-        """Positions in the text."""
-        return self.once(_lines)
-
     def apply_change(self, change: types.TextDocumentContentChangeEvent) -> None:
-        """Replace a piece of the text, or all of it."""
-        text = change.text.encode(errors="replace")
+        """Replace a piece of the text, which costs what is replaced, or all of it."""
+        new, text = change.text.encode(errors="replace"), self.text
         if isinstance(change, types.TextDocumentContentChangePartial):
-            places, data = self.places(), self.data
-            start = places.offset(change.range.start.line, change.range.start.character)
-            end = places.offset(change.range.end.line, change.range.end.character)
-            text = b"".join((data[:start], text, data[max(start, end) :]))
-        self._data = text
-        self._made.clear()
+            places = Lines(text, self._encoding)
+            start = places.byte(change.range.start.line, change.range.start.character)
+            end = places.byte(change.range.end.line, change.range.end.character)
+            self._text = text.edited(start, max(start, end), new)
+        else:
+            self._text = Text.of(new, text.kept)
         self._view = None
 
     @property
@@ -115,7 +99,7 @@ class TranscriptWorkspace(Workspace):
         """
         document = cast("TranscriptDocument", self.get_text_document(uri))
         try:
-            document.data  # noqa: B018  reads it
+            document.text  # noqa: B018  reads it
         except OSError:
             raise _not_open() from None
         return document
@@ -145,10 +129,6 @@ class TranscriptWorkspace(Workspace):
         return TranscriptDocument(
             doc_uri, source, version, language_id, str(getattr(encoding, "value", encoding))
         )
-
-
-def _lines(document: TranscriptDocument) -> Lines:
-    return Lines(document.data, document.encoding)
 
 
 def _not_open() -> InvalidParams:

@@ -149,6 +149,6 @@ class TranscriptServer(LanguageServer):
             InvalidParams: it is not open, and cannot be read.
         """
         view = await self.transcript(uri).view()
-        if len(view.data) <= SHORT:
+        if view.text.size <= SHORT:
             return make(view)
         return await self.connection.peer.loop.run_in_executor(None, make, view)

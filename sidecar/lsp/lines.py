@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
+from sidecar.messages.importers import Text
+
 UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 """For each position encoding, a codec and the bytes of one of its units."""
 
@@ -17,54 +19,52 @@ class Place(NamedTuple):
 
 
 class Lines:
-    """The lines of a text in UTF-8, divided at LF, CR LF and CR, and nowhere else."""
+    """The positions in a text, as a client with that position encoding counts them."""
 
-    def __init__(self, data: bytes, encoding: str) -> None:
-        self._data = data
+    def __init__(self, text: Text, encoding: str) -> None:
+        self._text = text
         self._codec, self._width = UNITS[encoding]
-        self._starts = _starts(data)
+
+    def line(self, offset: int) -> int:
+        """The line in which the byte at `offset` stands."""
+        return bisect_right(self._text.starts, offset) - 1
 
     def place(self, offset: int) -> Place:
         """Where the byte at `offset` stands."""
-        line = bisect_right(self._starts, offset) - 1
-        text = self._data[self._starts[line] : offset]
-        if text.isascii():
-            return Place(line, len(text))
-        return Place(line, len(text.decode(errors="replace").encode(self._codec)) // self._width)
+        line = self.line(offset)
+        front = self._text.lines[line][: offset - self._text.starts[line]]
+        if front.isascii():
+            return Place(line, offset - self._text.starts[line])
+        return Place(line, len(front.decode(errors="replace").encode(self._codec)) // self._width)
 
-    def offset(self, line: int, character: int) -> int:
-        """The byte at a position; a position behind the end of its line means that end."""
-        if line >= len(self._starts):
-            return len(self._data)
-        start = self._starts[line]
-        text = self._data[start : self.end(start)]
+    def byte(self, line: int, character: int) -> tuple[int, int]:
+        """A position as a line and a byte in it; one behind the end of its line means that end.
+
+        Nothing here costs time in proportion to the text.
+        """
+        lines = self._text.lines
+        if line >= len(lines):
+            return len(lines) - 1, len(lines[-1])
+        text = _content(lines[line])
         if text.isascii():
-            return start + min(character, len(text))
+            return line, min(character, len(text))
         units = text.decode(errors="replace").encode(self._codec)
         front = units[: character * self._width].decode(self._codec, "ignore")
-        return start + len(front.encode())
+        return line, len(front.encode())
+
+    def offset(self, line: int, character: int) -> int:
+        """The byte of the text at a position."""
+        line, byte = self.byte(line, character)
+        return self._text.starts[line] + byte
 
     def end(self, offset: int) -> int:
         """The end of the line in which the byte at `offset` stands, in front of its line break."""
-        number = bisect_right(self._starts, offset)
-        if number == len(self._starts):
-            return len(self._data)
-        end = self._starts[number]
-        return end - 2 if self._data[end - 2 : end] == b"\r\n" else end - 1
+        line = self.line(offset)
+        return self._text.starts[line] + len(_content(self._text.lines[line]))
 
 
-def _starts(data: bytes) -> list[int]:
-    starts = [0]
-    if b"\r" not in data:
-        found = data.find(b"\n")
-        while found >= 0:
-            starts.append(found + 1)
-            found = data.find(b"\n", found + 1)
-        return starts
-    offset = 0
-    for line in data.splitlines(keepends=True):
-        offset += len(line)
-        starts.append(offset)
-    if not data.endswith((b"\n", b"\r")):
-        starts.pop()
-    return starts
+def _content(line: bytes) -> bytes:
+    """A line without its break; where the text keeps breaks apart, there is none."""
+    if line.endswith(b"\r\n"):
+        return line[:-2]
+    return line[:-1] if line.endswith((b"\n", b"\r")) else line

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
-from itertools import groupby
-from typing import IO, Literal, NamedTuple
+from functools import partial
+from itertools import chain, groupby
+from typing import NamedTuple
 
 from sidecar.messages.contract import Reading
 from sidecar.messages.dialects import dialect
-from sidecar.messages.importers import Source, Span, Transcript, TranscriptError, detect, read
+from sidecar.messages.importers import Span, Text, Transcript, TranscriptError, detect, read
 from sidecar.messages.importers.rows import BAD_LINE, TORN_LINE
 from sidecar.messages.importers.salvage import salvage
 from sidecar.messages.pairing import CallPlace, pair
@@ -17,6 +17,8 @@ from sidecar.messages.turns import turn_numbers
 
 _PLAIN = ("openai-chat", "anthropic-messages")
 """Formats without rows around the messages: a document that is being edited can be taken for their lines."""
+SMALL = 256 * 1024
+"""Bytes of a text that is searched for messages wherever a line is bad; a larger one where most lines are."""
 
 
 class Entry(NamedTuple):
@@ -57,14 +59,17 @@ class Outline(NamedTuple):
     turns: list[Turn]
 
 
-def outline(data: bytes) -> Outline:
+def outline(text: Text) -> Outline:
     """The conversation in a text of any transcript format; without messages where there is none.
 
     Of a text that is torn, or being edited, it is what can be read.
     """
-    transcript = _transcript(_Text(data))
-    read_message = dialect(transcript.message_format).read
-    readings = [read_message(item.message) for item in transcript.items]
+    transcript = _transcript(text)
+    read_message, kept = dialect(transcript.message_format).read, text.kept
+    key = ("reading", transcript.message_format)
+    messages = [item.message for item in transcript.items]
+    readings = [kept.once(key, message, partial(read_message, message)) for message in messages]
+    kept.keep(chain(text.lines, messages), len(text.lines) + len(messages))
     answers = pair(readings).answers
     entries = [
         Entry(reading, item.span, *_called(readings, reading, answers.get(index, ())))
@@ -80,31 +85,18 @@ def outline(data: bytes) -> Outline:
 
 def turns(data: bytes) -> list[Turn]:
     """The turns of `outline`."""
-    return outline(data).turns
+    return outline(Text.of(data)).turns
 
 
-class _Text:
-    """A text that stands in for a file."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def open(self, mode: Literal["rb"], /) -> IO[bytes]:
-        del mode
-        return BytesIO(self._data)
-
-    def read_bytes(self) -> bytes:
-        return self._data
-
-
-def _transcript(source: Source) -> Transcript:
+def _transcript(text: Text) -> Transcript:
     try:
-        format = detect(source)
-        found = read(source, format)
+        format = detect(text)
+        found = read(text, format)
     except TranscriptError:
-        return salvage(source)
-    if format in _PLAIN and found.skipped.keys() & {BAD_LINE, TORN_LINE}:
-        whole = salvage(source)
+        return salvage(text)
+    bad = found.skipped.get(BAD_LINE, 0) + found.skipped.get(TORN_LINE, 0)
+    if format in _PLAIN and bad and (text.size <= SMALL or bad >= len(found.items)):
+        whole = salvage(text)
         if len(whole.items) > len(found.items):
             return whole
     return found
@@ -114,6 +106,8 @@ def _called(
     readings: list[Reading], reading: Reading, places: Sequence[CallPlace | None]
 ) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
     """For each result the name of the tool, and the message that calls it."""
+    if not reading.results:
+        return (), ()
     called = [readings[place.message].calls[place.number].name if place else "" for place in places]
     names = tuple(name or result.name for name, result in zip(called, reading.results, strict=False))
     return names, tuple(place.message if place else None for place in places)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 
 from lsprotocol import types
 
 from sidecar.lsp.lines import Lines
 from sidecar.lsp.outline import Entry, Outline, outline
-from sidecar.messages.importers import Span
+from sidecar.messages.importers import Span, Text
 from sidecar.tokens.choose import counter
 from sidecar.tokens.message_cost import message_tokens
 
@@ -21,20 +22,20 @@ BYTES_PER_TOKEN = 4
 class View:
     """A text that does not change, so that it may be read in any thread."""
 
-    def __init__(self, uri: str, data: bytes, encoding: str, counted: dict[int, int] | None = None) -> None:
-        """`counted` has the tokens of messages of earlier states, by hash, and gets those of this one."""
+    def __init__(self, uri: str, text: Text, encoding: str) -> None:
         self.uri = uri
-        self.data = data
-        self.places = Lines(data, encoding)
-        self.outline: Outline = outline(data)
+        self.text = text
+        self.places = Lines(text, encoding)
+        self.outline: Outline = outline(text)
         spans = [entry.span for entry in self.outline.entries]
         # Messages of a session that was rewound need not stand in the order in which they follow each other.
         self._places = sorted(range(len(spans)), key=lambda index: spans[index].start)
         self._starts = [spans[index].start for index in self._places]
-        self._turns = [turn.number for turn in self.outline.turns for _ in turn.entries]
-        self._tokens: dict[int, int] = {}
-        self._counted = {} if counted is None else counted
-        self._counter = counter() if len(data) <= MOST_COUNTED else None
+        self._counter = counter() if text.size <= MOST_COUNTED else None
+
+    @cached_property
+    def _turns(self) -> list[int]:
+        return [turn.number for turn in self.outline.turns for _ in turn.entries]
 
     @property
     def entries(self) -> list[Entry]:
@@ -46,18 +47,17 @@ class View:
         """Whether tokens are those of a vocabulary."""
         return self._counter is not None and self._counter.exact
 
+    def piece(self, span: Span) -> bytes:
+        """What stands in a piece of the text."""
+        return self.text.piece(span, self.places.line(span.start))
+
     def tokens(self, entry: Entry) -> int:
         """What the message takes of a window, in tokens."""
-        key = entry.span.start
-        if key not in self._tokens:
-            if self._counter is None:
-                self._tokens[key] = (entry.span.end - entry.span.start) // BYTES_PER_TOKEN + 1
-            else:
-                message = hash(self.data[entry.span.start : entry.span.end])
-                if message not in self._counted:
-                    self._counted[message] = message_tokens(entry.reading, self._counter)
-                self._tokens[key] = self._counted[message]
-        return self._tokens[key]
+        counts = self._counter
+        if counts is None:
+            return (entry.span.end - entry.span.start) // BYTES_PER_TOKEN + 1
+        key = ("tokens", self.outline.message_format)
+        return self.text.kept.once(key, self.piece(entry.span), lambda: message_tokens(entry.reading, counts))
 
     def range(self, span: Span) -> types.Range:
         """Where a piece of the text stands."""
@@ -92,6 +92,9 @@ class View:
         return self._turns[index]
 
     def entries_within(self, wanted: types.Range) -> Iterator[Entry]:
-        """The messages that a range touches."""
+        """The messages that a range touches, in the order in which they stand."""
         start, end = self.offset(wanted.start), self.offset(wanted.end)
-        return (entry for entry in self.entries if entry.span.end >= start and entry.span.start <= end)
+        first = max(bisect_right(self._starts, start) - 1, 0)
+        last = bisect_right(self._starts, end)
+        found = (self.entries[index] for index in self._places[first:last])
+        return (entry for entry in found if entry.span.end >= start)

@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from sidecar.lsp.documents import TranscriptDocument
 from sidecar.lsp.lines import UNITS, Lines
+from sidecar.messages.importers import Text
 
 ALPHABET = "ab\n\r\té字😀\u2028\u0085\x0c"
 TEXTS = st.text(ALPHABET, max_size=40)
@@ -65,7 +66,7 @@ def test_an_edit_replaces_exactly_its_range(text: str, new: str, one: int, two: 
 def test_offsets_and_positions_are_each_other_s_inverse(text: str, index: int, encoding: str) -> None:
     index = min(index, len(text))
     offset = len(text[:index].encode())
-    lines = Lines(text.encode(), encoding)
+    lines = Lines(Text.of(text.encode()), encoding)
     if not is_inside_a_break(text, index):
         assert lines.place(offset) == place(text, index, encoding)
         assert lines.offset(*lines.place(offset)) == offset
@@ -75,32 +76,18 @@ def test_offsets_and_positions_are_each_other_s_inverse(text: str, index: int, e
 def test_every_position_is_some_offset_between_characters(
     text: str, line: int, character: int, encoding: str
 ) -> None:
-    offset = Lines(text.encode(), encoding).offset(line, character)
+    offset = Lines(Text.of(text.encode()), encoding).offset(line, character)
     text.encode()[:offset].decode()
 
 
 @pytest.mark.parametrize(("encoding", "character"), [("utf-16", 2), ("utf-8", 2), ("utf-8", 4)])
 def test_a_position_inside_a_character_means_its_beginning(encoding: str, character: int) -> None:
-    assert Lines("a😀b".encode(), encoding).offset(0, character) == 1
+    assert Lines(Text.of("a😀b".encode()), encoding).offset(0, character) == 1
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r", ""])
 def test_a_position_behind_a_line_means_its_end(ending: str) -> None:
-    assert Lines(f"字ab{ending}c{ending}".encode(), "utf-16").offset(0, 99) == (5 if ending else 6)
-
-
-def test_what_is_made_of_a_text_is_kept_until_the_text_changes() -> None:
-    made: list[str] = []
-    kept = document("one")
-
-    def look(current: TranscriptDocument) -> str:
-        made.append(current.source)
-        return current.source
-
-    assert [kept.once(look), kept.once(look)] == ["one", "one"]
-    kept.apply_change(types.TextDocumentContentChangeWholeDocument("two"))
-    assert kept.once(look) == "two"
-    assert made == ["one", "two"]
+    assert Lines(Text.of(f"字ab{ending}c{ending}".encode()), "utf-16").offset(0, 99) == (5 if ending else 6)
 
 
 def test_lines_are_those_of_editors() -> None:

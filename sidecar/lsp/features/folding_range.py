@@ -31,6 +31,6 @@ def folding_ranges(view: View) -> list[types.FoldingRange]:
 
 def _folds(view: View, spans: list[Span]) -> Iterator[types.FoldingRange]:
     for span in spans:
-        first, last = view.places.place(span.start).line, view.places.place(span.end).line
+        first, last = view.places.line(span.start), view.places.line(span.end)
         if first < last:
             yield types.FoldingRange(first, last, kind=types.FoldingRangeKind.Region)

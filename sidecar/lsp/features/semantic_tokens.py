@@ -51,8 +51,13 @@ def _roles(view: View) -> Iterator[tuple[tuple[int, int], int, int]]:
 
 
 def _role(view: View, entry: Entry) -> tuple[int, int] | None:
-    wanted = f'"{entry.reading.wire_role}"'.encode(errors="replace")
-    for member in _MEMBER.finditer(view.data, entry.span.start, entry.span.end):
-        if member[1] == wanted:
-            return member.span(1)
-    return None
+    """Where the message names its role."""
+    piece = view.piece(entry.span)
+    role = entry.reading.wire_role
+    found = view.text.kept.once(("role", role), piece, lambda: _named(piece, role))
+    return None if found is None else (entry.span.start + found[0], entry.span.start + found[1])
+
+
+def _named(piece: bytes, role: str) -> tuple[int, int] | None:
+    wanted = f'"{role}"'.encode(errors="replace")
+    return next((member.span(1) for member in _MEMBER.finditer(piece) if member[1] == wanted), None)

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
 from sidecar.messages.importers.detection import FORMATS, detect
+from sidecar.messages.importers.text import Kept, Text
 from sidecar.messages.importers.transcript import Imported, Source, Span, Transcript, TranscriptError
 
-__all__ = ["FORMATS", "Imported", "Source", "Span", "Transcript", "TranscriptError", "detect", "load", "read"]
+__all__ = [
+    "FORMATS",
+    "Imported",
+    "Source",
+    "Span",
+    "Text",
+    "Transcript",
+    "TranscriptError",
+    "detect",
+    "load",
+    "read",
+]
 
 
 def load(path: str | Path, format: str | None = None) -> Transcript:
@@ -35,18 +48,23 @@ def read(source: Source, format: str | None = None) -> Transcript:
     if name not in FORMATS:
         raise TranscriptError(f"unknown transcript format {name!r}; known are {', '.join(FORMATS)}")
     transcript = _importer(name)(source)
-    _leave_out_unreadable(transcript)
+    _leave_out_unreadable(transcript, source.kept if isinstance(source, Text) else None)
     if not transcript.items and not transcript.skipped:
         raise TranscriptError(f"the file holds no {name} transcript")
     return transcript
 
 
-def _leave_out_unreadable(transcript: Transcript) -> None:
+def _leave_out_unreadable(transcript: Transcript, kept: Kept | None) -> None:
     glance = dialect(transcript.message_format).glance
+    key = ("glance", transcript.message_format)
     sound: list[Imported] = []
     for item in transcript.items:
+        message = item.message
         try:
-            glance(item.message)
+            if kept is None:
+                glance(message)
+            else:
+                kept.once(key, message, partial(glance, message))
         except MessageError:
             transcript.skip("no message")
         else:

@@ -50,8 +50,8 @@ def load(source: Source) -> Transcript:
         else:
             transcript.skip(reason)
     branch = _branch(told)
-    for index, (line, row, span) in enumerate(told):
-        message = row.message
+    for index, each in enumerate(told):
+        row, message = each.values, each.values.message
         if message is None or row.type not in ("user", "assistant"):
             transcript.skip(_kind(row))
         elif index not in branch:
@@ -59,10 +59,16 @@ def load(source: Source) -> Transcript:
         elif row.isCompactSummary and transcript.items:
             transcript.skip("compaction summary")
         else:
-            content = Raw(exact(line, message.content))
-            raw = encoded({"role": message.role or row.type, "content": content})
-            transcript.items.append(Imported(raw, row.uuid, milliseconds(row.timestamp), span))
+            stamp = milliseconds(row.timestamp)
+            transcript.items.append(Imported(each.once(_told), row.uuid, stamp, each.span))
     return transcript
+
+
+def _told(row: Row[_Row]) -> bytes:
+    """The message of a row."""
+    message = row.values.message or _Message()
+    content = Raw(exact(row.line, message.content))
+    return encoded({"role": message.role or row.values.type, "content": content})
 
 
 def _not_told(row: _Row) -> str | None:

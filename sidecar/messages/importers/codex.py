@@ -56,20 +56,22 @@ class _Said(Struct):
     role: str
     text: str
     source: str
+    folded: str
+    """The text as it is compared."""
 
 
 def load(source: Source) -> Transcript:
     """The items of the conversation; events repeat most of them and are used only where no item says it."""
     transcript = Transcript("openai-responses")
     found = list(rows(source, _Row, transcript))
-    payloads = [_payload(row) for row in found]
-    said = [_said(row.values, payload) for row, payload in zip(found, payloads, strict=True)]
-    by_items = {(words.role, fold(words.text)) for words in said if words and words.source == "item"}
+    payloads = [row.once(_payload) for row in found]
+    said = [row.once(_said) for row in found]
+    by_items = {(words.role, words.folded) for words in said if words and words.source == "item"}
     by_messages = {words.role for words in said if words and words.source == "message event"}
     importing = _Import(transcript)
     for row, payload, words in zip(found, payloads, said, strict=True):
         if words and words.source != "item":
-            known = (words.role, fold(words.text)) in by_items
+            known = (words.role, words.folded) in by_items
             if known or (words.source == "item event" and words.role in by_messages):
                 transcript.skip(_kind(row.values, payload))
             else:
@@ -98,8 +100,7 @@ class _Import:
         elif payload.type == "tool_result":
             self._add(row, self._old_result(payload), payload.call_id)
         elif _is_item(payload.type):
-            raw = exact(row.line, values.payload) if values.payload else row.line.strip()
-            self._add(row, raw, payload.id)
+            self._add(row, row.once(_item), payload.id)
         else:
             self._transcript.skip(_kind(values, payload))
 
@@ -132,6 +133,11 @@ class _Import:
         self._transcript.items.append(Imported(raw, message_id, stamp, row.span))
 
 
+def _item(row: Row[_Row]) -> bytes:
+    """The response item of a row; the oldest files have the bare item as their row."""
+    return exact(row.line, row.values.payload) if row.values.payload else row.line.strip()
+
+
 def _payload(row: Row[_Row]) -> _Payload:
     """The payload of a row; the oldest files have the bare item as their row."""
     from sidecar.messages.dialects.decoding import tolerant
@@ -142,19 +148,24 @@ def _payload(row: Row[_Row]) -> _Payload:
     return tolerant(raw, _Payload) or _Payload()
 
 
-def _said(row: _Row, payload: _Payload) -> _Said | None:
+def _said(read: Row[_Row]) -> _Said | None:
+    row, payload = read.values, read.once(_payload)
     if payload.type == "message" and payload.role in ("user", "assistant"):
-        return _Said(payload.role, _words(payload.content), "item")
+        return _as_said(payload.role, _words(payload.content), "item")
     if row.type != "event_msg":
         return None
     if payload.type in ("user_message", "agent_message") and payload.message:
         role = "user" if payload.type == "user_message" else "assistant"
-        return _Said(role, payload.message, "message event")
+        return _as_said(role, payload.message, "message event")
     item = payload.item
     if payload.type == "item_completed" and item is not None and item.type in ("UserMessage", "AgentMessage"):
         role = "user" if item.type == "UserMessage" else "assistant"
-        return _Said(role, _words(item.content), "item event")
+        return _as_said(role, _words(item.content), "item event")
     return None
+
+
+def _as_said(role: str, text: str, source: str) -> _Said:
+    return _Said(role, text, source, fold(text))
 
 
 def _words(parts: list[_Part] | None) -> str:

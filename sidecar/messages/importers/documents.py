@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import islice
 from typing import cast
 
 import msgspec
@@ -16,9 +18,11 @@ from sidecar.messages.importers.rows import (
     BYTE_ORDER_MARK,
     TORN_LINE,
     encoded,
+    lines,
     one_line,
     placed_lines,
 )
+from sidecar.messages.importers.text import Text
 from sidecar.messages.importers.transcript import Imported, Source, Span, Transcript, TranscriptError
 
 
@@ -110,27 +114,47 @@ class _Document:
 
 def _load_messages(source: Source, message_format: str) -> Transcript:
     transcript = Transcript(message_format)
-    document = _Document(source)
-    data, body = document.text, _Body()
-    if data[:1] == b"[":
-        found = document.array(data, "the file")
-    elif is_document(data) and (body := _body(data)).messages:
-        found = document.array(body.messages, "messages")
-    else:
-        found = list(placed_lines(source))
-    if body.system:
-        transcript.skip("system prompt of the request")
+    array = _array_of_messages(source, transcript)
+    found = list(placed_lines(source)) if array is None else array
     read = dialect(message_format).read
+    kept = source.kept if isinstance(source, Text) else None
+    key = ("line", message_format)
+
+    def told(message: bytes) -> bytes:
+        message.decode()
+        read(message)
+        return one_line(message.strip())
+
     for index, (span, message) in enumerate(found):
         try:
-            message.decode()
-            read(message)
+            raw = told(message) if kept is None else kept.once(key, message, partial(told, message))
         except (MessageError, UnicodeDecodeError):
-            is_torn = data.endswith(message) and index == len(found) - 1
+            is_torn = array is None and index == len(found) - 1 and not message.endswith(b"\n")
             transcript.skip(TORN_LINE if is_torn else BAD_LINE)
         else:
-            transcript.items.append(Imported(one_line(message.strip()), None, None, span))
+            transcript.items.append(Imported(raw, None, None, span))
     return transcript
+
+
+def _array_of_messages(source: Source, transcript: Transcript) -> list[tuple[Span, bytes]] | None:
+    """The messages of a document, each with its place; `None` where the source has a message a line."""
+    if _begins_with_lines(source):
+        return None
+    document = _Document(source)
+    data = document.text
+    if data[:1] == b"[":
+        return document.array(data, "the file")
+    if is_document(data) and (body := _body(data)).messages:
+        if body.system:
+            transcript.skip("system prompt of the request")
+        return document.array(body.messages, "messages")
+    return None
+
+
+def _begins_with_lines(source: Source) -> bool:
+    """Whether the first line is a whole object, and another one follows: then the source is no document."""
+    first, second = (*islice(lines(source), 2), b"", b"")[:2]
+    return bool(second) and first.lstrip()[:1] == b"{" and is_document(first)
 
 
 def _body(data: bytes) -> _Body:

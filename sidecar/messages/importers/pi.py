@@ -40,7 +40,7 @@ def load(source: Source) -> Transcript:
     found = list(rows(source, _Row, transcript))
     branch = _branch(found)
     for index, row in enumerate(found):
-        raw = _message(row)
+        raw = row.once(_message)
         if raw is None:
             transcript.skip(_kind(row.values))
         elif index not in branch:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import Raw, Struct
 
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects.decoding import MessageDecoder
+from sidecar.messages.importers.text import Kept, Text
 from sidecar.messages.importers.transcript import Source, Span, Transcript
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -18,6 +20,7 @@ BAD_LINE = "bad line"
 TORN_LINE = "torn last line"
 
 Shape = TypeVar("Shape", bound=Struct)
+T = TypeVar("T")
 
 
 class Row(NamedTuple, Generic[Shape]):
@@ -27,6 +30,12 @@ class Row(NamedTuple, Generic[Shape]):
     values: Shape
     span: Span
     """The line without its line break."""
+    kept: Kept | None = None
+    """What was made of lines before, where the text is one that is edited."""
+
+    def once(self, make: Callable[[Row[Shape]], T]) -> T:
+        """What `make` makes of the row, which follows from its line alone."""
+        return make(self) if self.kept is None else self.kept.once(make, self.line, lambda: make(self))
 
 
 class Node(NamedTuple):
@@ -44,24 +53,36 @@ def lines(source: Source) -> Iterator[bytes]:
 
 def placed_lines(source: Source) -> Iterator[tuple[Span, bytes]]:
     """The same lines, each with its place in the file, which does not include the line break."""
+    found = source.placed_lines() if isinstance(source, Text) else _placed(source)
+    for number, (start, line) in enumerate(found):
+        if number == 0 and line.startswith(BYTE_ORDER_MARK):
+            line = line.removeprefix(BYTE_ORDER_MARK)
+            start += len(BYTE_ORDER_MARK)
+        if line.strip():
+            yield Span(start, start + len(line.rstrip(b"\r\n"))), line
+
+
+def _placed(source: Source) -> Iterator[tuple[int, bytes]]:
     offset = 0
     with source.open("rb") as file:
-        for number, line in enumerate(file):
-            start, offset = offset, offset + len(line)
-            if number == 0 and line.startswith(BYTE_ORDER_MARK):
-                line = line.removeprefix(BYTE_ORDER_MARK)
-                start += len(BYTE_ORDER_MARK)
-            if line.strip():
-                yield Span(start, start + len(line.rstrip(b"\r\n"))), line
+        for line in file:
+            yield offset, line
+            offset += len(line)
 
 
 def rows(source: Source, shape: type[Shape], transcript: Transcript) -> Iterator[Row[Shape]]:
     """The rows that are JSON objects; others are counted in `transcript.skipped`."""
     decode = MessageDecoder(shape)
+    kept = source.kept if isinstance(source, Text) else None
+
+    def decoded(line: bytes) -> Shape:
+        line.decode()
+        return decode(line)
+
     for span, line in placed_lines(source):
         try:
-            line.decode()
-            yield Row(line, decode(line), span)
+            values = decoded(line) if kept is None else kept.once(shape, line, partial(decoded, line))
+            yield Row(line, values, span, kept)
         except (MessageError, UnicodeDecodeError):
             transcript.skip(BAD_LINE if line.endswith(b"\n") else TORN_LINE)
 
