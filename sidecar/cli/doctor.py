@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import click
@@ -20,9 +22,14 @@ from sidecar.client.errors import (
     StoreUnavailable,
 )
 from sidecar.client.sidecar_client import SidecarClient
-from sidecar.protocol.engine import DoctorCheck, DoctorEngineResult
+from sidecar.protocol.engine import DoctorCheck, DoctorEngineResult, ShadowReport
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 PROBE_BUDGET = 4000
+SHADOW_S = 10.0
+"""How long is waited for a shadow to be asked the same."""
 
 
 @click.command("doctor")
@@ -43,8 +50,11 @@ def command(common: Common, engine: str | None, namespace: str) -> int:
             f"{client.capabilities.protocol_version} and was ready after {milliseconds:.0f} ms",
         )
         found = await client.doctor()
-        turn = await probe(client)
-        return DoctorEngineResult(ok=found.ok and turn.ok, checks=[started, *found.checks, turn])
+        turn = await probe(client, shadow=found.shadow is not None)
+        if found.shadow is not None:
+            found = await client.doctor()
+        checks = [started, *found.checks, turn]
+        return DoctorEngineResult(ok=found.ok and turn.ok, checks=checks, shadow=found.shadow)
 
     try:
         result = with_client(client, examine)
@@ -57,7 +67,7 @@ def command(common: Common, engine: str | None, namespace: str) -> int:
     return OK if result.ok else FAILURE
 
 
-async def probe(client: SidecarClient) -> DoctorCheck:
+async def probe(client: SidecarClient, *, shadow: bool = False) -> DoctorCheck:
     """Whether the engine's answer to a turn comes out of the process; the turn leaves nothing behind."""
     session, engine = f"doctor-{uuid4().hex}", client.engine.id
     turn = [{"role": "user", "content": text} for text in (f"Is anybody there? {session}", "And now?")]
@@ -65,6 +75,8 @@ async def probe(client: SidecarClient) -> DoctorCheck:
     try:
         await client.commit_turn(session, "probe", turn)
         answer = await client.assemble(session, PROBE_BUDGET, turn)
+        if shadow:
+            await shadowed(client)
     except (RequestFailed, RequestTimedOut) as error:
         return _wrong_turn(f"a turn through {engine} failed: {error}", engine)
     finally:
@@ -93,10 +105,41 @@ def _failed_start(error: Exception) -> DoctorCheck:
     return DoctorCheck(name=name, ok=False, message=str(error), fix=hint)
 
 
+async def shadowed(client: SidecarClient) -> None:
+    """Wait until a shadow has been asked what was asked before, for a while."""
+    deadline = time.monotonic() + SHADOW_S
+    while time.monotonic() < deadline:
+        report = (await client.doctor()).shadow
+        if report is None or not report.waiting:
+            return
+        await asyncio.sleep(0.05)
+
+
+def _compared(report: ShadowReport) -> Table:
+    from rich.table import Table
+
+    table = Table("compared", "primary", "shadow", title=f"{report.compared} requests, two engines")
+    sides = (report.primary, report.shadow)
+    table.add_row("engine", *(side.engine for side in sides))
+    table.add_row("failures", *(str(side.failures) for side in sides))
+    table.add_row("invalid answers", *(str(side.invalid) for side in sides))
+    table.add_row("tokens, on average", *(str(side.mean_tokens) for side in sides))
+    table.add_row("prefix kept", *(_share(side.prefix_kept) for side in sides))
+    table.add_row("covers the primary's", "", _share(report.coverage))
+    table.add_row("p50 / p95, ms", *(f"{side.p50_ms:.1f} / {side.p95_ms:.1f}" for side in sides))
+    return table
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
+
+
 def _print(result: DoctorEngineResult) -> None:
     from rich.text import Text
 
     out = console()
+    if result.shadow is not None:
+        out.print(_compared(result.shadow))
     for check in result.checks:
         mark = Text("ok   ", "green") if check.ok else Text("WRONG", "bold red")
         out.print(mark, Text(check.name.ljust(9)), Text(check.message), soft_wrap=True)

@@ -45,6 +45,48 @@ class DoctorCheck(Wire, frozen=True, kw_only=True):
     """What to do about it."""
 
 
+class ShadowSide(Wire, frozen=True, kw_only=True):
+    """What one of two engines that are compared has answered."""
+
+    engine: str
+    """Its id; of the primary, the one that serves where nothing else is configured."""
+    answers: int
+    """Answers to `context/assemble` that were compared."""
+    failures: int
+    """Requests that it could not answer; of the shadow only, since the host sees the others."""
+    invalid: int
+    """Answers that a provider would refuse."""
+    mean_tokens: int
+    """Tokens of an answer, on average."""
+    prefix_kept: float | None = None
+    """Share of the answer before, in bytes, that the next one of the session begins with: for caches."""
+    p50_ms: float
+    """Milliseconds within which half of the newest answers came."""
+    p95_ms: float
+    """Milliseconds within which 95 of 100 of them came."""
+
+
+class ShadowReport(Wire, frozen=True, kw_only=True):
+    """Two engines compared on the same requests."""
+
+    primary: ShadowSide
+    """The engine whose answers were sent."""
+    shadow: ShadowSide
+    """The engine whose answers were not."""
+    compared: int
+    """Requests that both have answered."""
+    coverage: float | None = None
+    """Share of what the primary sent, in bytes, that the shadow would have sent too, word for word."""
+    waiting: int
+    """Requests that the shadow is still to be asked."""
+    dropped: int
+    """Requests that it was never asked, since too many were waiting or it was left alone."""
+    outdated: int
+    """Requests that it was not compared on, since the session went on in between."""
+    problem: str | None = None
+    """Why it did not answer last, where it did not."""
+
+
 class DoctorEngineResult(Wire, frozen=True, kw_only=True):
     """Result of `engine/doctor`."""
 
@@ -52,3 +94,5 @@ class DoctorEngineResult(Wire, frozen=True, kw_only=True):
     """True where every check is."""
     checks: list[DoctorCheck]
     """What was looked at, in a stable order."""
+    shadow: ShadowReport | None = None
+    """Set where a shadow is configured."""

@@ -110,6 +110,10 @@ class SidecarApplication:
         register_areas(self._router, sidecar)
         self._apply_limits(settings)
         asyncio.get_running_loop().call_later(SWEEP_AFTER_S, _sweep, sidecar)
+        if settings.shadow is not None:
+            from sidecar.server.shadow.shadow import Shadow
+
+            self._watch.shadow = sidecar.shadow = Shadow(sidecar)
         if settings.retention.is_set:
             from sidecar.server.retention.keeping import Retention
 
@@ -136,7 +140,7 @@ class SidecarApplication:
 
     async def close(self) -> None:
         """Release engines and the store."""
-        sidecar, self._sidecar = self._sidecar, None
+        sidecar, self._sidecar, self._watch.shadow = self._sidecar, None, None
         if sidecar is not None:
             await sidecar.close()
 

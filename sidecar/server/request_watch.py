@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from sidecar.rpc.call import Call
     from sidecar.rpc.envelope import JsonId
+    from sidecar.server.shadow.shadow import Shadow
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ class RequestWatch:
     """Hears of every request; see `sidecar.rpc.observing.Observer`."""
 
     def __init__(self, slow_call_ms: int = 0) -> None:
+        self.shadow: Shadow | None = None
+        """A second engine that is asked the same, where one is configured."""
         self._slow_s = math.inf
         self.follow(slow_call_ms)
 
@@ -59,6 +62,11 @@ class RequestWatch:
         if took >= self._slow_s:
             extra = about(event="slowCall", **fields_of_call(call), ms=_ms(took))
             _log.warning("a request took long", extra=extra)
+        if self.shadow is not None:
+            try:
+                self.shadow.heard(call, outcome, took)
+            except Exception:
+                _log.exception("the shadow could not be told of a request")
 
     def refused(self, id: JsonId, method: str, error: RpcError) -> None:
         """Tell of a request that never began."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from sidecar.server.sessions.reconcile import Reconciler
     from sidecar.server.sessions.registry import SessionRegistry
     from sidecar.server.sessions.spawns import Spawns
+    from sidecar.server.shadow.shadow import Shadow
     from sidecar.server.watching import SessionWatch
     from sidecar.store.search import SearchableStore, SessionSearch
     from sidecar.summarize.contract import Summariser
@@ -77,6 +78,8 @@ class Sidecar:
         """Erases sessions that nobody uses any more, where that is configured."""
         self.watch: SessionWatch | None = None
         """Looks for sessions that any process has changed, where the host wants to be told."""
+        self.shadow: Shadow | None = None
+        """A second engine that is asked the same behind the answers, where one is configured."""
         self.lanes = SessionLanes(peer.lane_in_use)
         self._warm = False
         self._memory: SessionMemory | None = None
@@ -408,6 +411,8 @@ class Sidecar:
     async def dispose_engines(self) -> None:
         """Flush and release every engine; the next call makes a fresh instance."""
         served = [session for (session, _), seat in self._choices.items() if seat.buffers_episodes]
+        if self.shadow is not None and not self.closed:
+            await self.shadow.release()
         self.forget_choices()
         retired = self.slot.retire()
         idle = [seat for seat in retired if not seat.calls]
@@ -432,6 +437,8 @@ class Sidecar:
             await self.retention.close()
         if self.watch is not None:
             await self.watch.close()
+        if self.shadow is not None:
+            await self.shadow.close()
         await self.dispose_engines()
         if self.episodes is not None:
             await self.episodes.close()

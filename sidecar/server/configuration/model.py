@@ -59,12 +59,24 @@ class Load(Part):
     """Folders that hold engine modules."""
 
 
+class Shadow(Part):
+    """`[plugins.shadow]`: a second engine that is asked the same; its answers are compared, never sent."""
+
+    engine: str | None = Field(default=None, min_length=1)
+    """Its id."""
+    queue: int = Field(default=32, ge=1, le=10_000)
+    """Requests that may wait for it; beyond that they are dropped and counted."""
+    timeoutMs: int = Field(default=10_000, ge=1)
+    """How long it may take for one call, in milliseconds."""
+
+
 class Plugins(Part):
     """`[plugins]`: engines and memory sources."""
 
     slots: Slots = Slots()
     entries: dict[str, Entry] = Field(default_factory=dict[str, Entry])
     load: Load = Load()
+    shadow: Shadow = Shadow()
     onEngineFailure: Literal["fail", "legacy"] = "fail"
     """What happens when the selected engine cannot serve: an error, or `legacy` in its place."""
 

@@ -25,11 +25,12 @@ from sidecar.server.configuration.settings import (
     ModelSettings,
     RetentionSettings,
     Settings,
+    ShadowSettings,
     StoreSettings,
 )
 
 if TYPE_CHECKING:
-    from sidecar.server.configuration.model import Configuration, Pruning
+    from sidecar.server.configuration.model import Configuration, Pruning, Shadow
 
 APPLICATION = "context-sidecar"
 ENV_STATE_DIR = "CONTEXT_SIDECAR_STATE_DIR"
@@ -148,6 +149,7 @@ def _merged(
         load_paths=tuple(merged.plugins.load.paths),
         links_file=links,
         on_engine_failure=merged.plugins.onEngineFailure,
+        shadow=_shadow(merged.plugins.shadow),
         memory=MemorySettings(
             sources=_listed(merged.plugins.slots.memory),
             total_token_budget=merged.memory.totalTokenBudget,
@@ -240,6 +242,12 @@ def _pruning(given: Pruning) -> PruningRules:
         images=given.images,
         protected_tools=tuple(given.protectedTools),
     )
+
+
+def _shadow(given: Shadow) -> ShadowSettings | None:
+    if given.engine is None:
+        return None
+    return ShadowSettings(engine=given.engine, queue=given.queue, timeout_ms=given.timeoutMs)
 
 
 def _retention(merged: Configuration) -> RetentionSettings:

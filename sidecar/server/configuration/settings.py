@@ -123,6 +123,14 @@ class LogSettings(Struct, frozen=True, kw_only=True):
     """Requests that take longer are told of; 0 for none."""
 
 
+class ShadowSettings(Struct, frozen=True, kw_only=True):
+    """A second engine that is asked the same, and whose answers are compared."""
+
+    engine: str
+    queue: int = 32
+    timeout_ms: int = 10_000
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured, resolved."""
 
@@ -135,6 +143,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     links_file: Path | None = None
     """Where `engines link` keeps its list."""
     on_engine_failure: Literal["fail", "legacy"] = "fail"
+    shadow: ShadowSettings | None = None
     memory: MemorySettings = MemorySettings()
     limits: Limits = Limits()
     pruning: PruningRules = PruningRules()

@@ -14,6 +14,7 @@ from sidecar.protocol.engine import (
     DoctorEngineResult,
     ListEngineParams,
     ListEngineResult,
+    ShadowReport,
 )
 from sidecar.protocol.versions import LATEST
 from sidecar.rpc.call import Call
@@ -61,7 +62,11 @@ class EngineHandlers:
             checks.append(self._memory())
         if self._sidecar.exempt is not None:
             checks.append(_sessions(self._sidecar.exempt, self._sidecar.settings.exemptions))
-        return DoctorEngineResult(ok=all(check.ok for check in checks), checks=checks)
+        shadow = self._sidecar.shadow
+        report = shadow.report() if shadow is not None else None
+        if report is not None:
+            checks.append(_shadow(report))
+        return DoctorEngineResult(ok=all(check.ok for check in checks), checks=checks, shadow=report)
 
     async def _engine(self) -> DoctorCheck:
         seat = await self._sidecar.slot.take()
@@ -229,4 +234,21 @@ def _sessions(exempt: ExemptSessions, patterns: ExemptionSettings) -> DoctorChec
         ok=True,
         message=f"{len(patterns.ignored)} patterns ignore sessions, {len(patterns.stateless)} make them "
         f"stateless; {exempt.seen} such sessions were used lately",
+    )
+
+
+def _shadow(report: ShadowReport) -> DoctorCheck:
+    name = report.shadow.engine
+    if report.problem is not None:
+        return DoctorCheck(
+            name="shadow",
+            ok=False,
+            message=f"{name} did not answer last, {report.shadow.failures} failures: {report.problem}",
+            fix="repair the engine, or take it out of plugins.shadow.engine; no answer depends on it",
+        )
+    return DoctorCheck(
+        name="shadow",
+        ok=True,
+        message=f"{name} was compared on {report.compared} requests; {report.waiting} wait, "
+        f"{report.dropped} were dropped, {report.outdated} came too late",
     )

@@ -88,6 +88,10 @@ class Gallery(StoringEngine):
     async def assemble_thread_exits(self, session: Session, request: AssembleRequest) -> object:
         return await self.host.run_blocking(lambda: sys.exit(4))
 
+    async def assemble_hangs(self, session: Session, request: AssembleRequest) -> NoReturn:
+        await asyncio.Event().wait()
+        raise AssertionError
+
     # Nonsense
 
     async def assemble_dict(self, session: Session, request: AssembleRequest) -> object:

@@ -849,6 +849,8 @@ export interface DoctorEngineResult {
   ok: boolean;
   /** What was looked at, in a stable order. */
   checks: readonly DoctorCheck[];
+  /** Set where a shadow is configured. */
+  shadow?: ShadowReport | null | undefined;
 }
 
 /** One thing that was looked at. */
@@ -861,6 +863,46 @@ export interface DoctorCheck {
   message: string;
   /** What to do about it. */
   fix?: string | null | undefined;
+}
+
+/** Two engines compared on the same requests. */
+export interface ShadowReport {
+  /** The engine whose answers were sent. */
+  primary: ShadowSide;
+  /** The engine whose answers were not. */
+  shadow: ShadowSide;
+  /** Requests that both have answered. */
+  compared: number;
+  /** Share of what the primary sent, in bytes, that the shadow would have sent too, word for word. */
+  coverage?: number | null | undefined;
+  /** Requests that the shadow is still to be asked. */
+  waiting: number;
+  /** Requests that it was never asked, since too many were waiting or it was left alone. */
+  dropped: number;
+  /** Requests that it was not compared on, since the session went on in between. */
+  outdated: number;
+  /** Why it did not answer last, where it did not. */
+  problem?: string | null | undefined;
+}
+
+/** What one of two engines that are compared has answered. */
+export interface ShadowSide {
+  /** Its id; of the primary, the one that serves where nothing else is configured. */
+  engine: string;
+  /** Answers to `context/assemble` that were compared. */
+  answers: number;
+  /** Requests that it could not answer; of the shadow only, since the host sees the others. */
+  failures: number;
+  /** Answers that a provider would refuse. */
+  invalid: number;
+  /** Tokens of an answer, on average. */
+  meanTokens: number;
+  /** Share of the answer before, in bytes, that the next one of the session begins with: for caches. */
+  prefixKept?: number | null | undefined;
+  /** Milliseconds within which half of the newest answers came. */
+  p50Ms: number;
+  /** Milliseconds within which 95 of 100 of them came. */
+  p95Ms: number;
 }
 
 /**
