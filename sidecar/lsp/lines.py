@@ -32,10 +32,18 @@ class Lines:
     def place(self, offset: int) -> Place:
         """Where the byte at `offset` stands."""
         line = self.line(offset)
-        front = self._text.lines[line][: offset - self._text.starts[line]]
-        if front.isascii():
-            return Place(line, offset - self._text.starts[line])
-        return Place(line, len(front.decode(errors="replace").encode(self._codec)) // self._width)
+        whole, byte = self._text.lines[line], offset - self._text.starts[line]
+        if not byte:
+            return Place(line, 0)
+        if byte >= len(whole):
+            return Place(line, self._text.kept.once(self._codec, whole, lambda: self._units(whole)))
+        return Place(line, self._units(whole[:byte]))
+
+    def _units(self, text: bytes) -> int:
+        """Length of a text as the client counts."""
+        if text.isascii():
+            return len(text)
+        return len(text.decode(errors="replace").encode(self._codec)) // self._width
 
     def byte(self, line: int, character: int) -> tuple[int, int]:
         """A position as a line and a byte in it; one behind the end of its line means that end.

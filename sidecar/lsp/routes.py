@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from cattrs import transform_error
 from lsprotocol import types
+from msgspec import Raw
 from pygls.exceptions import JsonRpcException
 
 from sidecar.lsp.language_server import Handler, TranscriptServer
@@ -76,6 +77,8 @@ def _serve(server: TranscriptServer, router: Router, method: str, handler: Handl
 
     async def later(outcome: Awaitable[object]) -> object:
         value = await outcome
+        if isinstance(value, Raw):
+            return value
         size = len(cast("list[object]", value)) if isinstance(value, list) else 1
         if size <= MANY:
             return protocol.unstructure(cast(object, value))

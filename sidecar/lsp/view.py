@@ -69,11 +69,6 @@ class View:
         end = self.places.end(span.start)
         return self.range(span if span.end <= end else Span(span.start, end))
 
-    def ranges(self, span: Span) -> tuple[types.Range, types.Range]:
-        """Where a piece of the text stands, and its first line; the same object where it has but one."""
-        whole = self.range(span)
-        return whole, whole if whole.start.line == whole.end.line else self.first_line(span)
-
     def offset(self, position: types.Position) -> int:
         """The byte at a position."""
         return self.places.offset(position.line, position.character)

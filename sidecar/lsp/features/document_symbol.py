@@ -1,13 +1,14 @@
 """Outlines a transcript: turns hold messages, which hold the calls of tools."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from collections.abc import Iterator, Sequence
-
+import msgspec
 from lsprotocol import types
-from lsprotocol.types import DocumentSymbol, SymbolInformation, SymbolKind
+from lsprotocol.types import SymbolKind
+from msgspec import Raw, Struct
 
 from sidecar.lsp.language_server import TranscriptServer
+from sidecar.lsp.lines import Place
 from sidecar.lsp.outline import Entry, Turn
 from sidecar.lsp.view import View
 from sidecar.messages.contract import Reading
@@ -27,61 +28,101 @@ KINDS = {
 }
 
 
+class Position(Struct, frozen=True, gc=False):
+    """A position; like the other types here, it is written out faster than that of lsprotocol."""
+
+    line: int
+    character: int
+
+
+class Range(Struct, frozen=True, gc=False):
+    """Where something stands."""
+
+    start: Position
+    end: Position
+
+
+class Symbol(Struct, rename="camel", omit_defaults=True):
+    """A `DocumentSymbol`."""
+
+    name: str
+    kind: int
+    range: Range
+    selection_range: Range
+    detail: str
+    children: "list[Symbol] | None" = None
+
+
+class _Location(Struct):
+    uri: str
+    range: Range
+
+
+class _FlatSymbol(Struct, rename="camel", omit_defaults=True):
+    """A `SymbolInformation`."""
+
+    name: str
+    kind: int
+    location: _Location
+    container_name: str | None = None
+
+
 def register(server: TranscriptServer) -> None:
     """Serve `textDocument/documentSymbol`."""
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-    async def document_symbol(  # pyright: ignore[reportUnusedFunction]
-        params: types.DocumentSymbolParams,
-    ) -> Sequence[DocumentSymbol] | Sequence[SymbolInformation]:
-        uri = params.text_document.uri
-        symbols = await server.answer(uri, document_symbols)
-        return symbols if _takes_a_tree(server.client_capabilities) else list(_flat(uri, symbols))
+    async def document_symbol(params: types.DocumentSymbolParams) -> Raw:  # pyright: ignore[reportUnusedFunction]
+        as_tree = _takes_a_tree(server.client_capabilities)
+        return await server.answer(params.text_document.uri, lambda view: written(view, as_tree=as_tree))
 
 
-def document_symbols(view: View) -> list[DocumentSymbol]:
+def written(view: View, *, as_tree: bool) -> Raw:
+    """The symbols of a transcript as JSON, for a client that takes a tree or for one that does not."""
+    symbols = document_symbols(view)
+    return Raw(msgspec.json.encode(symbols if as_tree else list(_flat(view.uri, symbols))))
+
+
+def document_symbols(view: View) -> list[Symbol]:
     """The turns of a transcript, with their messages and calls inside."""
     return [_turn(view, turn) for turn in view.outline.turns]
 
 
-def _turn(view: View, turn: Turn) -> DocumentSymbol:
+def _turn(view: View, turn: Turn) -> Symbol:
     count = len(turn.entries)
-    return _symbol(
-        view.ranges(turn.span),
-        f"{turn_id(turn.number)}: {message_name(turn.opening)}",
+    ranges = [(_ranges(view, entry)) for entry in turn.entries]
+    whole = Range(ranges[0][0].start, ranges[-1][0].end)
+    return Symbol(
+        f"{turn_id(turn.number)}: {message_name(view, turn.opening)}",
         SymbolKind.Namespace,
-        detail="1 message" if count == 1 else f"{count} messages",
-        children=[_message(view, entry) for entry in turn.entries],
+        whole,
+        whole if whole == ranges[0][1] else ranges[0][1],
+        "1 message" if count == 1 else f"{count} messages",
+        [_message(view, entry, *both) for entry, both in zip(turn.entries, ranges, strict=True)],
     )
 
 
-def _message(view: View, entry: Entry) -> DocumentSymbol:
+def _ranges(view: View, entry: Entry) -> tuple[Range, Range]:
+    """Where a message stands, and its first line; the same object where it has but one."""
+    places, span = view.places, entry.span
+    start, end = places.place(span.start), places.place(span.end)
+    whole = Range(_position(start), _position(end))
+    if start.line == end.line:
+        return whole, whole
+    return whole, Range(whole.start, _position(places.place(places.end(span.start))))
+
+
+def _position(place: Place) -> Position:
+    return Position(place.line, place.character)
+
+
+def _message(view: View, entry: Entry, whole: Range, first_line: Range) -> Symbol:
     reading = entry.reading
-    ranges = view.ranges(entry.span)
     calls = [
-        _symbol(ranges, call.name or "call", SymbolKind.Function, detail=_short(call.arguments))
+        Symbol(call.name or "call", SymbolKind.Function, whole, first_line, _short(call.arguments))
         for call in reading.calls
     ]
     kind = KINDS["tool" if reading.results else reading.role]
-    return _symbol(ranges, message_name(entry), kind, detail=_role(reading), children=calls or None)
-
-
-def _symbol(
-    ranges: tuple[types.Range, types.Range],
-    name: str,
-    kind: SymbolKind,
-    *,
-    detail: str,
-    children: list[DocumentSymbol] | None = None,
-) -> DocumentSymbol:
-    return DocumentSymbol(
-        name=name,
-        kind=kind,
-        range=ranges[0],
-        selection_range=ranges[1],
-        detail=detail,
-        children=children,
-    )
+    return Symbol(message_name(view, entry), kind, whole, first_line, _role(reading), calls or None)
 
 
 def _role(reading: Reading) -> str:
@@ -92,12 +133,16 @@ def _role(reading: Reading) -> str:
     return reading.wire_role if reading.role == "other" else reading.role
 
 
-def message_name(entry: Entry) -> str:
+def message_name(view: View, entry: Entry) -> str:
     """What the message says, in one line that is never empty."""
-    reading = entry.reading
     tools = ", ".join(filter(None, entry.result_names))
-    said = _short(plain_text(reading)) or _short(reading.reasoning) or reading.wire_role or "message"
+    key = ("said", view.outline.message_format)
+    said = view.text.kept.once(key, view.piece(entry.span), lambda: _said(entry.reading))
     return f"{tools}: {said}" if tools else said
+
+
+def _said(reading: Reading) -> str:
+    return _short(plain_text(reading)) or _short(reading.reasoning) or reading.wire_role or "message"
 
 
 def _short(text: str) -> str:
@@ -105,13 +150,10 @@ def _short(text: str) -> str:
     return words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 3]}..."
 
 
-def _flat(
-    uri: str, symbols: Sequence[DocumentSymbol], inside: str | None = None
-) -> Iterator[SymbolInformation]:
+def _flat(uri: str, symbols: list[Symbol], inside: str | None = None) -> Iterator[_FlatSymbol]:
     for symbol in symbols:
-        place = types.Location(uri, symbol.range)
-        yield SymbolInformation(place, symbol.name, symbol.kind, container_name=inside)
-        yield from _flat(uri, symbol.children or (), symbol.name)
+        yield _FlatSymbol(symbol.name, symbol.kind, _Location(uri, symbol.range), inside)
+        yield from _flat(uri, symbol.children or [], symbol.name)
 
 
 def _takes_a_tree(capabilities: types.ClientCapabilities) -> bool:
