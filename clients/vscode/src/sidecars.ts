@@ -1,13 +1,12 @@
 /** The sidecar processes of one window: the language client, and one for each further dialect or file that needs it. */
 
 import { homedir } from "node:os";
-import { SidecarClient } from "context-sidecar-client";
+import { ResponseError, SidecarClient } from "context-sidecar-client";
 import type { ChangedSessionParams, Command, ContextEngineCapabilities, HostRequests, JsonObject, MessageFormat } from "context-sidecar-client";
 import * as vscode from "vscode";
 import { LanguageClient, RevealOutputChannelOn, State, WorkspaceSymbolRequest } from "vscode-languageclient/node";
-import type { LanguageClientOptions, SymbolInformation, WorkspaceSymbol } from "vscode-languageclient/node";
+import type { LanguageClientOptions, StaticFeature, SymbolInformation, WorkspaceSymbol } from "vscode-languageclient/node";
 import { SESSION_SCHEME } from "./documents/names.js";
-import { withContexts } from "./documents/code-lenses.js";
 import { explained } from "./failures.js";
 import { located } from "./locating.js";
 import type { Params, Requests, Result } from "./requests.js";
@@ -18,8 +17,18 @@ export type SidecarState = "stopped" | "starting" | "running" | "missing" | "fai
 
 /** The dialect of the language client. Sessions of any dialect can be read by it, but not assembled. */
 const FORMAT: MessageFormat = "openai";
-const FORMATS: readonly MessageFormat[] = [FORMAT, "anthropic", "openclaw", "openai-responses"];
+const OTHERS: readonly string[] = ["anthropic", "openclaw", "openai-responses"] satisfies MessageFormat[];
 const DEFAULT_BUDGET = 128_000;
+
+/** Tells the sidecar that its code lenses may open contexts. */
+const LENSES_OPEN_CONTEXTS: StaticFeature = {
+  fillClientCapabilities(capabilities) {
+    capabilities.experimental = { ...(capabilities.experimental as object), commands: { commands: ["contextSidecar.showContext"] } };
+  },
+  initialize() {},
+  getState: () => ({ kind: "static" }),
+  clear() {},
+};
 
 export class Sidecars implements Requests, vscode.Disposable {
   #client: LanguageClient | undefined;
@@ -92,18 +101,19 @@ export class Sidecars implements Requests, vscode.Disposable {
    */
   async imported(path: string, sessionId: string): Promise<Requests> {
     const config: JsonObject = { ...this.settings.config, store: { kind: "memory" } };
-    let refusal: unknown;
-    for (const format of FORMATS) {
+    const read = async (format: MessageFormat): Promise<Requests> => {
       const requests = this.#other(`files ${format}`, format, config);
-      try {
-        const { bootstrapped, reason } = await requests.request("context/bootstrap", { sessionId, sessionFile: path });
-        if (bootstrapped || (await has(requests, sessionId))) return requests;
-        refusal = new Error(reason ?? "the file holds no messages");
-      } catch (error) {
-        refusal = error;
-      }
+      const { reason } = await requests.request("context/bootstrap", { sessionId, sessionFile: path });
+      if (!(await has(requests, sessionId))) throw new Error(reason ?? "the file holds no messages");
+      return requests;
+    };
+    try {
+      return await read(FORMAT);
+    } catch (error) {
+      const format = formatOf(error);
+      if (format === undefined) throw error;
+      return read(format);
     }
-    throw refusal;
   }
 
   dispose(): void {
@@ -155,14 +165,21 @@ export class Sidecars implements Requests, vscode.Disposable {
         { scheme: SESSION_SCHEME },
       ],
       initializationOptions: {
-        contextEngine: { host: { id: "vscode", version: this.version }, namespace, engine, config, messageFormat: FORMAT },
+        contextEngine: {
+          host: { id: "vscode", version: this.version },
+          hostCapabilities: ["session/changed"],
+          namespace,
+          engine,
+          config,
+          messageFormat: FORMAT,
+        },
       },
       outputChannel: this.output,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       initializationFailedHandler: () => false,
-      middleware: { provideCodeLenses: withContexts },
     };
     const client = new LanguageClient("contextSidecar", "Context Sidecar", { command: program, args: [...args] }, options);
+    client.registerFeature(LENSES_OPEN_CONTEXTS);
     client.onNotification("session/changed", ({ sessionId }: ChangedSessionParams) => this.#sessionChanged.fire(sessionId));
     client.onDidChangeState(({ newState }) => this.#follow(client, newState));
     return client;
@@ -219,4 +236,11 @@ async function has(requests: Requests, sessionId: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** The dialect that a transcript has turned out to be in. */
+function formatOf(error: unknown): MessageFormat | undefined {
+  const data = error instanceof ResponseError ? error.data : undefined;
+  const format = typeof data === "object" && data !== null && "messageFormat" in data ? String(data.messageFormat) : "";
+  return OTHERS.includes(format) ? (format as MessageFormat) : undefined;
 }

@@ -2,7 +2,6 @@
 
 import type { SessionEntry } from "context-sidecar-client";
 import * as vscode from "vscode";
-import type { LensPlace } from "../documents/code-lenses.js";
 import { SESSION_SCHEME, sessionOf } from "../documents/names.js";
 import { counted } from "../reading/composition.js";
 import type { Place } from "../panel/panel.js";
@@ -65,6 +64,15 @@ export async function sourceOf(surface: Surface, uri: vscode.Uri): Promise<Sourc
     return session && surface.sources.ofSession(session);
   }
   return uri.scheme === "file" ? surface.sources.ofFile(uri.fsPath) : undefined;
+}
+
+/** What a code lens of the sidecar gives its command. */
+interface LensPlace {
+  readonly uri: string;
+  /** Of the first message of the turn, from 0. */
+  readonly line: number;
+  /** As the sidecar names turns of transcripts. */
+  readonly turnId: string;
 }
 
 /** Where a code lens of the sidecar points to: the name of a document, and a turn. */

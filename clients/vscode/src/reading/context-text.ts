@@ -4,8 +4,6 @@ import type { Preview } from "../sessions/previews.js";
 import { grouped } from "./composition.js";
 import { spoken } from "./messages.js";
 
-const RULE = "─".repeat(72);
-
 /** The text; the same context gives the same text. */
 export function contextText(preview: Preview): string {
   const blocks: string[] = [];
@@ -20,5 +18,5 @@ export function contextText(preview: Preview): string {
 }
 
 function block(heading: string, text: string): string {
-  return `${RULE}\n${heading}\n${RULE}\n${text}\n`;
+  return `─── ${heading} ───\n\n${text}\n`;
 }

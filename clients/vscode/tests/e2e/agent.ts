@@ -1,10 +1,10 @@
-/** An agent that keeps its sessions by a sidecar of its own, in the store that the editor looks at. */
+/** An agent that keeps one session by a sidecar of its own, in the store that the editor looks at. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PYTHON, ROOT } from "context-sidecar-testing";
 import { SidecarClient } from "context-sidecar-client";
 import type { MessageFormat } from "context-sidecar-client";
+import { PYTHON, ROOT } from "context-sidecar-testing";
 
 export const NAMESPACE = "example-agent";
 /** The program of this checkout, as the editor and the agent start it. */
@@ -14,50 +14,48 @@ export const ENVIRONMENT = { PYTHONPATH: ROOT };
 /** A session that comes with the sidecar. */
 export const EXAMPLE = join(ROOT, "sidecar/cli/demo/session.jsonl");
 
-type Message = Readonly<Record<string, unknown>> & { readonly role: string };
+export type Message = Readonly<Record<string, unknown>> & { readonly role: string };
+
+interface Options {
+  readonly sessionKey?: string;
+  readonly engine?: string;
+  readonly messageFormat?: MessageFormat;
+}
 
 export class Agent {
   readonly #client: SidecarClient;
+  readonly #engine: string;
   #turns = 0;
 
-  constructor(stateDir: string, engine = "lossless", messageFormat: MessageFormat = "openai") {
+  constructor(
+    stateDir: string,
+    private readonly sessionId: string,
+    private readonly options: Options = {},
+  ) {
+    this.#engine = options.engine ?? "default";
     this.#client = new SidecarClient({
       command: COMMAND,
       env: ENVIRONMENT,
       host: { id: NAMESPACE },
-      engine,
-      messageFormat,
-      config: { stateDir, plugins: { entries: { lossless: { config: { recentTurns: 1 } } } } },
-      notifications: {},
+      engine: this.#engine,
+      messageFormat: options.messageFormat,
+      stateDir,
     });
   }
-
-  /** Makes the session one of this engine, whatever looks at it. */
-  async begin(sessionId: string, sessionKey: string | undefined, engine: string): Promise<void> {
-    this.#key = sessionKey;
-    this.#session = sessionId;
-    this.#engine = engine;
-  }
-
-  #session = "";
-  #key: string | undefined;
-  #engine = "default";
 
   /** Stores a turn. */
   async turn(messages: readonly Message[]): Promise<void> {
     this.#turns += 1;
-    const sessionId = this.#session;
-    await this.#client.request("context/commitTurn", {
-      sessionId,
-      sessionKey: this.#key,
-      advancementKey: `turn ${this.#turns} of ${sessionId}`,
-      messages,
-    });
+    const { sessionId } = this;
+    const advancementKey = `turn ${this.#turns} of ${sessionId}`;
+    const { sessionKey } = this.options;
+    await this.#client.request("context/commitTurn", { sessionId, sessionKey, advancementKey, messages });
+    // Whatever looks at the session later takes it to be one of this engine.
     if (this.#turns === 1) await this.#client.request("session/configure", { sessionId, engine: this.#engine });
   }
 
   async compact(tokenBudget: number): Promise<void> {
-    await this.#client.request("context/compact", { sessionId: this.#session, force: true, tokenBudget });
+    await this.#client.request("context/compact", { sessionId: this.sessionId, force: true, tokenBudget });
   }
 
   async close(): Promise<void> {

@@ -32,6 +32,7 @@ const NEEDED: readonly (readonly [names: readonly string[], debian: string])[] =
   [["g++"], "g++"],
   [["make"], "make"],
   [["python3"], "python3"],
+  ...(process.env["PICTURES"] ? [[["pngquant"], "pngquant"] as const] : []),
 ];
 
 /** Everything, installed into a cache folder outside of the tree; what is there already is taken as it is. */

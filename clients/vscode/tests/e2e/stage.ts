@@ -1,6 +1,6 @@
 /** One editor with one store: code-server on loopback, a browser that shows it, folders that are gone afterwards. */
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -26,6 +26,8 @@ export interface Stage {
   readonly complaints: string[];
   /** Writes the editor's settings anew; the editor follows. */
   settings(changes: Readonly<Record<string, unknown>>): Promise<void>;
+  /** Process ids of the sidecars that the editor has started. */
+  sidecars(): number[];
   close(): Promise<void>;
 }
 
@@ -62,14 +64,14 @@ export async function openStage(programs: Programs, prepare: (stateDir: string, 
   try {
     await answering(`http://127.0.0.1:${port}/healthz`, () => said);
     browser = await chromium.launch({ executablePath: programs.chromium, args: ["--no-sandbox", "--force-color-profile=srgb"] });
-    const page = await browser.newPage({ viewport: { width: 1360, height: 820 }, deviceScaleFactor: 1 });
+    const page = await browser.newPage({ viewport: { width: 1200, height: 720 }, deviceScaleFactor: 1 });
     const complaints: string[] = [];
     page.on("console", (message) => {
       if (message.type() === "error") complaints.push(message.text());
     });
     await page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(workspace)}`);
     await page.locator(".monaco-workbench").waitFor({ timeout: START_MS });
-    return { folder, stateDir, workspace, page, complaints, settings, close };
+    return { folder, stateDir, workspace, page, complaints, settings, sidecars: () => sidecarsOf(server.pid ?? 0), close };
   } catch (error) {
     await close();
     throw error;
@@ -102,8 +104,21 @@ const QUIET: Readonly<Record<string, unknown>> = {
   "telemetry.telemetryLevel": "off",
   "security.workspace.trust.enabled": false,
   "git.enabled": false,
+  "remote.autoForwardPorts": false,
   "files.simpleDialog.enable": true,
 };
+
+/** Descendants of a process that are sidecars. */
+function sidecarsOf(ancestor: number): number[] {
+  const rows = execFileSync("ps", ["-eo", "pid=,ppid=,args="], { encoding: "utf8" }).trim().split("\n");
+  const processes = rows.map((row) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(row)).filter((found) => found !== null);
+  const family = new Set([ancestor]);
+  for (let size = 0; size !== family.size; ) {
+    size = family.size;
+    for (const [, pid, parent] of processes) if (family.has(Number(parent))) family.add(Number(pid));
+  }
+  return processes.filter(([, pid, , args]) => family.has(Number(pid)) && args?.includes("sidecar.cli.main serve")).map(([, pid]) => Number(pid));
+}
 
 async function run(programs: Programs, args: readonly string[]): Promise<void> {
   const child = start(programs, args);

@@ -30,6 +30,30 @@ export class Workbench {
     await this.page.waitForFunction((found) => found?.getAttribute("aria-expanded") === "true", await row.elementHandle());
   }
 
+  /** Folds everything in the view. */
+  async foldAll(): Promise<void> {
+    await this.page.locator(".sidebar .pane-body, .sidebar .composite.viewlet").first().hover();
+    await this.page.locator('.sidebar .action-label[aria-label="Collapse All"]').first().click();
+    await this.page.locator('.sidebar [role="treeitem"][aria-level="2"]').first().waitFor({ state: "detached" });
+  }
+
+  /** Opens a file of the workspace. */
+  async openFile(name: string): Promise<void> {
+    await this.page.keyboard.press("Control+P");
+    await this.input.fill(name);
+    await this.pick(name);
+    await this.tab(name).waitFor();
+  }
+
+  /** Waits until a locator says something else than before. */
+  async changes(locator: Locator, before: string | null): Promise<void> {
+    const deadline = Date.now() + LIMIT_MS;
+    while ((await locator.textContent()) === before) {
+      if (Date.now() > deadline) assert.fail(`waited in vain for something else than ${before}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
   /** Runs a command by its name in the palette. */
   async command(title: string): Promise<void> {
     await this.page.keyboard.press("F1");
@@ -42,7 +66,10 @@ export class Workbench {
   /** Chooses an entry of the context menu of a row. */
   async menu(row: Locator, entry: string): Promise<void> {
     await row.click({ button: "right" });
-    await this.page.locator(".context-view .action-label", { hasText: entry }).first().click();
+    const found = this.page.locator(".context-view .action-label", { hasText: entry }).first();
+    await found.waitFor();
+    // A menu that has just come takes a click for the end of the one that opened it.
+    while (await found.isVisible()) await found.click({ timeout: 1_000 }).catch(() => undefined);
   }
 
   get input(): Locator {
