@@ -1,5 +1,6 @@
 /** What the tests of one editor share. */
 
+import { join } from "node:path";
 import { test as run } from "node:test";
 import type { Agent } from "./agent.js";
 import { failure, picture } from "./pictures.js";
@@ -17,6 +18,11 @@ export class Scene {
   stage!: Stage;
   bench!: Workbench;
   agent!: Agent;
+
+  /** The transcript file of the workspace. */
+  get transcript(): string {
+    return join(this.stage.workspace, "transcript.jsonl");
+  }
 
   /** @param pictured Whether pictures may be taken: only of our own examples. */
   constructor(private readonly pictured: boolean) {}

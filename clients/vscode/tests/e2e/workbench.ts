@@ -1,6 +1,7 @@
 /** What a user does with the editor, by what can be seen of it. */
 
 import assert from "node:assert/strict";
+import { basename } from "node:path";
 import type { FrameLocator, Locator, Page } from "playwright-core";
 
 /** Everything is waited for; CI machines are slow. */
@@ -37,12 +38,12 @@ export class Workbench {
     await this.page.locator('.sidebar [role="treeitem"][aria-level="2"]').first().waitFor({ state: "detached" });
   }
 
-  /** Opens a file of the workspace. */
-  async openFile(name: string): Promise<void> {
+  /** Opens a file by its whole path; searching for files would need a program that npm does not bring. */
+  async openFile(path: string): Promise<void> {
     await this.page.keyboard.press("Control+P");
-    await this.input.fill(name);
-    await this.pick(name);
-    await this.tab(name).waitFor();
+    await this.input.fill(path);
+    await this.pick(basename(path));
+    await this.tab(basename(path)).waitFor();
   }
 
   /** Waits until a locator says something else than before. */

@@ -6,7 +6,7 @@ import type { Scene } from "../scene.js";
 export function reading(scene: Scene): void {
   scene.test("a transcript has a lens above each turn, which opens what the model sees", async () => {
     const { bench } = scene;
-    await bench.openFile("transcript.jsonl");
+    await bench.openFile(scene.transcript);
     const lens = bench.page.locator(".codelens-decoration a", { hasText: /^t1: / }).first();
     await lens.waitFor();
     await scene.picture("transcript-dark");
@@ -18,7 +18,7 @@ export function reading(scene: Scene): void {
 
   scene.test("a message of a transcript tells its tokens where one points at it", async () => {
     const { bench } = scene;
-    await bench.openFile("transcript.jsonl");
+    await bench.openFile(scene.transcript);
     await bench.page.locator(".codelens-decoration a").first().waitFor();
     const line = bench.page.locator(".editor-instance .view-line").first();
     await line.hover({ position: { x: 60, y: 8 } });
