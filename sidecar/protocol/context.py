@@ -28,6 +28,8 @@ class BootstrapContextParams(SessionParams, frozen=True, kw_only=True):
     """Locator of the host's transcript file."""
     session_file_format: str | None = None
     """Name of the importer for the file; absent means that the server finds out."""
+    background: bool | None = None
+    """Import step by step: requests that store nothing go on meanwhile, those that do wait for its end."""
 
 
 class BootstrapContextResult(Wire, frozen=True, kw_only=True):

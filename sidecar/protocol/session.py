@@ -223,6 +223,15 @@ class GetSessionParams(SessionParams, frozen=True, kw_only=True):
     """Params of `session/get`."""
 
 
+class SessionImport(Wire, frozen=True, kw_only=True):
+    """An import that is not over."""
+
+    state: Literal["running", "interrupted"]
+    """`interrupted` where a process ended in it: the same `context/bootstrap` goes on with it."""
+    total: Count
+    """How many messages the session has at its end."""
+
+
 class GetSessionResult(SessionEntry, frozen=True, kw_only=True):
     """Result of `session/get`."""
 
@@ -230,6 +239,8 @@ class GetSessionResult(SessionEntry, frozen=True, kw_only=True):
     """Owner of the session."""
     turn_count: Count
     """How many turns it has."""
+    importing: SessionImport | None = None
+    """Present while an import in the background is not over; `messageCount` says how far it is."""
 
 
 class ExportSessionParams(SessionParams, frozen=True, kw_only=True):

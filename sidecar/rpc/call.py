@@ -73,3 +73,7 @@ class Call:
         """Give up the place in the lane: later calls of the lane may start before this one is answered."""
         self.released = True
         self._dispatcher.leave_lane(self)
+
+    def keep_only_lane(self, key: str) -> None:
+        """Give up the places in all lanes but the one of this key."""
+        self._dispatcher.keep_only_lane(self, key)

@@ -130,6 +130,11 @@ class Dispatcher:
             self._lanes.leave(call)
             self.peer.turn_soon()
 
+    def keep_only_lane(self, call: Call, key: str) -> None:
+        """Let later calls of the other lanes start before this one is answered."""
+        self._lanes.keep_only(call, key)
+        self.peer.turn_soon()
+
     def lane_in_use(self, key: str) -> bool:
         """Whether a request is in that lane, waiting or started."""
         return self._lanes.in_use(key)

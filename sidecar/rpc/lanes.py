@@ -135,6 +135,13 @@ class Lanes(Generic[M]):
         else:
             self._free(lane, member, place)
 
+    def keep_only(self, member: M, key: str) -> None:
+        """Take a call out of all its lanes but one; it has to be in several."""
+        if isinstance(member.lane, Crossing):
+            for ticket in member.lane.tickets:
+                if isinstance(ticket.lane, Lane) and ticket.lane.key != key:
+                    self._leave(ticket)
+
     def pump(self) -> None:
         """Start every waiting call whose turn has come."""
         while self._ready:

@@ -80,6 +80,8 @@ class Sidecar:
         """Looks for sessions that any process has changed, where the host wants to be told."""
         self.shadow: Shadow | None = None
         """A second engine that is asked the same behind the answers, where one is configured."""
+        self.importing: set[str] = set()
+        """Ids of sessions that are imported in the background."""
         self.lanes = SessionLanes(peer.lane_in_use)
         self._warm = False
         self._memory: SessionMemory | None = None

@@ -57,14 +57,19 @@ class ContextRequests(Requesting):
         *,
         session_file: str | None = None,
         session_file_format: str | None = None,
+        background: bool | None = None,
         **about: Unpack[AboutSession],
     ) -> BootstrapContextResult:
-        """Import what is new in the host's transcript: its messages, or a file of it."""
+        """Import what is new in the host's transcript: its messages, or a file of it.
+
+        In the background, requests that store nothing go on meanwhile.
+        """
         params = BootstrapContextParams(
             session_id=session_id,
             messages=encode_messages(messages),
             session_file=session_file,
             session_file_format=session_file_format,
+            background=background,
             **about,
         )
         return await self.request("context/bootstrap", params, BootstrapContextResult)

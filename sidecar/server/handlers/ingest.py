@@ -45,14 +45,14 @@ def register(router: Router, sidecar: Sidecar) -> None:
         IngestContextParams,
         handlers.ingest,
         order=Order.PIPELINED,
-        lane=sidecar.lanes.of,
+        lane=sidecar.lanes.storing,
     )
     router.request(
         "context/ingestBatch",
         IngestBatchContextParams,
         handlers.ingest_batch,
         order=Order.PIPELINED,
-        lane=sidecar.lanes.of,
+        lane=sidecar.lanes.storing,
     )
 
 

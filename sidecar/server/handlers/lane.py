@@ -28,6 +28,20 @@ class OfKeyedSession(OfSession, Protocol):
         ...
 
 
+class OfImport(OfKeyedSession, Protocol):
+    """Params of an import."""
+
+    @property
+    def background(self) -> bool | None:
+        """Whether the session goes on meanwhile."""
+        ...
+
+
+def import_lane(session_id: str) -> str:
+    """The lane that an import in the background keeps until it is over."""
+    return f"\0import {session_id}"
+
+
 def session_lane(params: OfSession) -> str:
     """Requests of one session take effect in the order received."""
     return params.session_id
@@ -55,6 +69,27 @@ class SessionLanes:
             if len(known) > REMEMBERED:
                 known.popitem(last=False)
         return (session_id, _KEY + key) if self._in_use(_KEY + key) else session_id
+
+    def storing(self, params: OfKeyedSession) -> str | Sequence[str]:
+        """The lanes of a request that stores or removes messages: it waits for an import of the session."""
+        lanes, importing = self.of(params), import_lane(params.session_id)
+        if not self._in_use(importing):
+            return lanes
+        return (lanes, importing) if isinstance(lanes, str) else (*lanes, importing)
+
+    def importing(self, params: OfImport) -> str | Sequence[str]:
+        """The lanes of an import: only its own is kept where it runs in the background."""
+        lanes = self.storing(params)
+        if not params.background:
+            return lanes
+        all_of_them = (lanes,) if isinstance(lanes, str) else lanes
+        return list(dict.fromkeys((*all_of_them, import_lane(params.session_id))))
+
+    def changing(self, *session_ids: str) -> str | Sequence[str]:
+        """The lanes of a request that changes these sessions by their ids."""
+        lanes = list(dict.fromkeys(session_ids))
+        lanes += [lane for each in session_ids if self._in_use(lane := import_lane(each))]
+        return lanes[0] if len(lanes) == 1 else list(dict.fromkeys(lanes))
 
     def of_key(self, session_key: str, session_id: str | None = None) -> list[str]:
         """The lanes of a session that is named by its key."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Raw, json
@@ -20,7 +21,7 @@ from sidecar.protocol.tools import ListChangedToolsParams
 from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
-from sidecar.server.handlers.lane import session_lane
+from sidecar.server.handlers.lane import OfSession
 from sidecar.server.sessions.claims import claim_anew
 from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import EngineUnavailable, Sidecar
@@ -32,6 +33,10 @@ Reason = Literal["configured", "truncated", "deleted"]
 def register(router: Router, sidecar: Sidecar) -> None:
     """Serve the methods that change sessions."""
     handlers = SessionChangeHandlers(sidecar)
+
+    def changing(params: OfSession) -> str | Sequence[str]:
+        return sidecar.lanes.changing(params.session_id)
+
     router.request(
         "session/configure",
         ConfigureSessionParams,
@@ -40,17 +45,17 @@ def register(router: Router, sidecar: Sidecar) -> None:
         lane=lambda p: p.session_id,
     )
     router.request(
-        "session/truncate", TruncateSessionParams, handlers.truncate, order=Order.EXCLUSIVE, lane=session_lane
+        "session/truncate", TruncateSessionParams, handlers.truncate, order=Order.EXCLUSIVE, lane=changing
     )
     router.request(
         "session/fork",
         ForkSessionParams,
         handlers.fork,
         order=Order.EXCLUSIVE,
-        lane=lambda p: list(dict.fromkeys((p.session_id, p.new_session_id))),
+        lane=lambda p: sidecar.lanes.changing(p.session_id, p.new_session_id),
     )
     router.request(
-        "session/delete", DeleteSessionParams, handlers.delete, order=Order.EXCLUSIVE, lane=session_lane
+        "session/delete", DeleteSessionParams, handlers.delete, order=Order.EXCLUSIVE, lane=changing
     )
 
 

@@ -15,12 +15,14 @@ from sidecar.protocol.session import (
     ListSessionParams,
     ListSessionResult,
     SessionEntry,
+    SessionImport,
 )
 from sidecar.protocol.times import format_rfc3339
 from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
 from sidecar.server.handlers.lane import session_lane
+from sidecar.server.sessions.live import IMPORT_STATE
 from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import EngineUnavailable, Sidecar
 from sidecar.store.contract import SessionHead, SessionMissing
@@ -68,7 +70,12 @@ class SessionHandlers:
         """The short facts of one session."""
         del call
         head = await self.head(params.session_id, params.agent_id)
-        return GetSessionResult(**await self._facts(head), agent_id=head.agent_id, turn_count=head.turn_count)
+        return GetSessionResult(
+            **await self._facts(head),
+            agent_id=head.agent_id,
+            turn_count=head.turn_count,
+            importing=await self._importing(head),
+        )
 
     async def export(self, params: ExportSessionParams, call: Call) -> ExportSessionResult:
         """One page of the stored messages, byte for byte."""
@@ -124,6 +131,13 @@ class SessionHandlers:
                 "cursor: the history has changed since", path="/cursor", hint="start again without a cursor"
             )
         return max(position, 1)
+
+    async def _importing(self, head: SessionHead) -> SessionImport | None:
+        value = await self._sidecar.store.state(head.ref, IMPORT_STATE)
+        if value is None:
+            return None
+        runs = head.ref.session_id in self._sidecar.importing
+        return SessionImport(state="running" if runs else "interrupted", total=int(value))
 
     async def _facts(self, head: SessionHead) -> dict[str, Any]:
         return {

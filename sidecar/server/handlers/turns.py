@@ -19,10 +19,12 @@ from sidecar.protocol.context import (
 )
 from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
+from sidecar.rpc.progress import Progress
 from sidecar.rpc.router import Order, Router
 from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY
 from sidecar.server.handlers.ingest import stores_directly
+from sidecar.server.handlers.lane import import_lane
 from sidecar.server.seat import Seat
 from sidecar.server.sessions.claims import claim
 from sidecar.server.sessions.gathering import Store, ingest_together
@@ -46,21 +48,21 @@ def register(router: Router, sidecar: Sidecar) -> None:
         BootstrapContextParams,
         handlers.bootstrap,
         order=Order.EXCLUSIVE,
-        lane=sidecar.lanes.of,
+        lane=sidecar.lanes.importing,
     )
     router.request(
         "context/afterTurn",
         AfterTurnContextParams,
         handlers.after_turn,
         order=Order.EXCLUSIVE,
-        lane=sidecar.lanes.of,
+        lane=sidecar.lanes.storing,
     )
     router.request(
         "context/commitTurn",
         CommitTurnContextParams,
         handlers.commit_turn,
         order=Order.EXCLUSIVE,
-        lane=sidecar.lanes.of,
+        lane=sidecar.lanes.storing,
     )
 
 
@@ -72,6 +74,8 @@ class TurnHandlers:
 
     async def bootstrap(self, params: BootstrapContextParams, call: Call) -> BootstrapContextResult:
         """Import what is new in the host's transcript."""
+        if params.background:
+            call.keep_only_lane(import_lane(params.session_id))
         seat, live = await self._open(params)
         if seat.id == LEGACY:
             return _nothing("the legacy engine stores nothing")
@@ -84,6 +88,8 @@ class TurnHandlers:
             messages = loaded
         else:
             raise InvalidParams("one of messages and sessionFile is needed", path="/messages")
+        if params.background:
+            return await self._import(seat, live, params, call, messages)
         new = await self._sidecar.reconciler.of_transcript(live, messages)
         step = BATCH if all(message.after is None for message in new) else max(len(new), 1)
         for start in range(0, len(new), step):
@@ -93,6 +99,33 @@ class TurnHandlers:
                 await self._keep(seat, live, params, call, [])
             return _nothing("nothing new in the transcript")
         return BootstrapContextResult(bootstrapped=True, imported_messages=len(new))
+
+    async def _import(
+        self,
+        seat: Seat,
+        live: LiveSession,
+        params: BootstrapContextParams,
+        call: Call,
+        messages: Sequence[bytes | Raw],
+    ) -> BootstrapContextResult:
+        """Import step by step, while requests that store nothing go on."""
+        from sidecar.server.sessions.importing import BackgroundImport
+
+        async def keep(new: Sequence[NewMessage]) -> None:
+            await self._keep(seat, live, params, call, new)
+
+        progress = Progress(self._sidecar.peer, params.work_done_token)
+        work = BackgroundImport(self._sidecar, live, keep, progress)
+        call.on_cancel = work.cancel
+        imported = await work.run(messages)
+        call.on_cancel = _too_late
+        if seat.has("after_turn") and seat.engine.info.turn_maintenance_mode == "background":
+            session = self._session(seat, live, params)
+            told = seat.engine.after_turn(seat.lend(session), AfterTurnRequest(budget=None))
+            await self._sidecar.run_engine(seat, "context/afterTurn", told, params.session_id)
+        if not imported:
+            return _nothing("nothing new in the transcript")
+        return BootstrapContextResult(bootstrapped=True, imported_messages=imported)
 
     async def after_turn(self, params: AfterTurnContextParams, call: Call) -> AfterTurnContextResult:
         """Take in a finished turn, then let the engine react."""
@@ -183,6 +216,7 @@ class TurnHandlers:
     ) -> bool:
         """Store messages by the engine's own way; returns whether the key was known."""
         sidecar = self._sidecar
+        taken_back = isinstance(params, BootstrapContextParams) and params.background
 
         async def store(messages: Sequence[NewMessage]) -> AppendResult:
             result: AppendResult = await sidecar.store.write(
@@ -190,7 +224,8 @@ class TurnHandlers:
                     params.session_id, list(messages), params.agent_id, params.session_key, advancement_key
                 )
             )
-            call.on_cancel = _too_late
+            if not taken_back:
+                call.on_cancel = _too_late
             if not result.duplicate and (again := sidecar.intake.anew(result.items, messages)):
                 await sidecar.store.write(
                     sidecar.intake.append(params.session_id, again, params.agent_id, params.session_key)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 EPOCH = "epoch"
 CALIBRATION = "calibration"
 MEMORY = "memory"
+IMPORT_STATE = "import"
+"""How many messages a session has at the end of the import that is going on."""
 """Name of the value that holds what was injected into a session."""
 RECALL_TOOLS = "context_search, or with context_expand by its messageId"
 """The tool with which the model reads what a stub stands for."""

@@ -222,6 +222,8 @@ export interface BootstrapContextParams {
   sessionFile?: string | null | undefined;
   /** Name of the importer for the file; absent means that the server finds out. */
   sessionFileFormat?: string | null | undefined;
+  /** Import step by step: requests that store nothing go on meanwhile, those that do wait for its end. */
+  background?: boolean | null | undefined;
 }
 
 /** Result of `context/bootstrap`. */
@@ -1161,6 +1163,16 @@ export interface GetSessionResult {
   agentId?: string | null | undefined;
   /** How many turns it has. */
   turnCount: number;
+  /** Present while an import in the background is not over; `messageCount` says how far it is. */
+  importing?: SessionImport | null | undefined;
+}
+
+/** An import that is not over. */
+export interface SessionImport {
+  /** `interrupted` where a process ended in it: the same `context/bootstrap` goes on with it. */
+  state: "interrupted" | "running";
+  /** How many messages the session has at its end. */
+  total: number;
 }
 
 /** Params of `session/export`. */

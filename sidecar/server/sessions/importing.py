@@ -1,0 +1,140 @@
+"""Imports a whole history step by step, so that a session can be used meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Raw
+
+from sidecar.messages.contract import Mark
+from sidecar.server.sessions.claims import claim_anew
+from sidecar.server.sessions.live import IMPORT_STATE
+from sidecar.store.contract import Delete, NewMessage, SaveState, SessionHead, Truncate
+
+if TYPE_CHECKING:
+    from sidecar.rpc.progress import Progress
+    from sidecar.server.sessions.live import LiveSession
+    from sidecar.server.sidecar import Sidecar
+
+STEP = 200
+"""Messages that are read, compared or stored before anybody else has a turn."""
+
+Keep = Callable[[Sequence[NewMessage]], Awaitable[None]]
+"""Stores some messages by the engine's own way."""
+
+_log = logging.getLogger(__name__)
+
+
+class BackgroundImport:
+    """One import; messages are stored in order, each step durable, and taken back where it is cancelled."""
+
+    def __init__(self, sidecar: Sidecar, live: LiveSession, keep: Keep, progress: Progress) -> None:
+        self._sidecar = sidecar
+        self._live = live
+        self._keep = keep
+        self._progress = progress
+        self._stored = 0
+        self._cancelled = False
+
+    def cancel(self) -> bool:
+        """Stop at the next step; false, since what is stored by then has to be taken back first."""
+        self._cancelled = True
+        return False
+
+    async def run(self, messages: Sequence[bytes | Raw]) -> int:
+        """How many messages were stored; those at the start that are stored already are passed over.
+
+        Raises:
+            InvalidParams: one of them is no message; then nothing is stored.
+        """
+        session_id, before = self._live.ref.session_id, self._live.head
+        self._sidecar.importing.add(session_id)
+        self._progress.begin("Importing", cancellable=True)
+        try:
+            new = await self._new(messages)
+            await self._store(new)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._take_back(before))
+            raise
+        finally:
+            self._sidecar.importing.discard(session_id)
+            self._progress.end()
+        return len(new)
+
+    async def _new(self, messages: Sequence[bytes | Raw]) -> list[NewMessage]:
+        """What is not stored yet, in order."""
+        read: list[NewMessage] = []
+        for index, message in enumerate(messages):
+            if index % STEP == 0:
+                await self._pause("reading", index, len(messages))
+            one = self._sidecar.intake.read(bytes(message), path=f"/messages/{index}")
+            if not isinstance(one, Mark):
+                read.append(one)
+        known = await self._known(read)
+        if known is None:  # another history than the beginning of this one
+            return await self._sidecar.reconciler.of_transcript(self._live, messages)
+        return read[known:]
+
+    async def _known(self, read: Sequence[NewMessage]) -> int | None:
+        """How many messages are stored, `None` where these are not the first ones, byte for byte."""
+        head = self._live.head
+        count = head.message_count if head else 0
+        if count > len(read):
+            return None
+        for first in range(1, count + 1, STEP):
+            last = min(first + STEP - 1, count)
+            stored = await self._live.store.messages(self._live.ref, first, last)
+            if any(message.body != read[message.position - 1].body for message in stored):
+                return None
+            await self._pause("comparing", first, count)
+        return count
+
+    async def _store(self, new: Sequence[NewMessage]) -> None:
+        head = self._live.head
+        total = (head.message_count if head else 0) + len(new)
+        step = STEP if all(message.after is None for message in new) else max(len(new), 1)
+        if not new:
+            if head is None:
+                await self._keep([])
+            return
+        await self._note(str(total).encode())
+        for start in range(0, len(new), step):
+            await self._keep(new[start : start + step])
+            self._stored += len(new[start : start + step])
+            await self._pause("storing", self._stored, len(new))
+        await self._note(None)
+
+    async def _note(self, total: bytes | None) -> None:
+        """Keep that an import is going on, for whoever asks after this process has ended."""
+        await self._sidecar.store.write(SaveState(self._live.ref, IMPORT_STATE, total))
+
+    async def _pause(self, what: str, done: int, of: int) -> None:
+        self._progress.report(f"{what} {done} of {of} messages", percentage=100 * done // max(of, 1))
+        await asyncio.sleep(0)
+        if self._cancelled:
+            raise asyncio.CancelledError
+
+    async def _take_back(self, before: SessionHead | None) -> None:
+        """Leave nothing of a cancelled import."""
+        sidecar, ref = self._sidecar, self._live.ref
+        head = await sidecar.store.session(ref)
+        count = before.message_count if before else 0
+        if head is None or (before is not None and head.revision != before.revision):
+            return
+        if before is not None and head.message_count == count:
+            await self._note(None)
+        elif head.message_count - count not in range(self._stored + STEP + 1):
+            _log.warning("an import was cancelled, and others have stored messages behind it: it stays")
+        elif before is None:
+            await sidecar.store.write(Delete(ref))
+            sidecar.sessions.forget(ref.session_id)
+            sidecar.forget_choices()
+        else:
+            last = await sidecar.store.messages(ref, count, count) if count else []
+            await sidecar.store.write(Truncate(ref, last[0].message_id if last else None))
+            await self._note(None)
+            sidecar.sessions.rewound(ref.session_id)
+            await claim_anew(sidecar.store, ref)
