@@ -163,3 +163,18 @@ def test_a_call_that_gives_up_waiting_frees_the_lanes_it_had() -> None:
     log.end(first)
     log.end(later)
     assert not any(log.lanes.in_use(key) for key in KEYS)
+
+
+def test_a_call_may_keep_only_one_of_its_lanes() -> None:
+    log = Crossings()
+    log.submit(["a", "b"], Member(0, True, Place.HOLDING))
+    log.submit(["a"], Member(1, True, Place.HOLDING))
+    log.submit(["a", "b"], Member(2, True, Place.HOLDING))
+    log.lanes.keep_only(log.running[0], "b")
+    log.keys[0] = ["b"]
+    log.lanes.pump()
+    assert log.started == [0, 1] and log.lanes.in_use("b")
+    log.end(log.running[1])
+    assert log.started == [0, 1]
+    log.end(log.running[0])
+    assert log.started == [0, 1, 2]
