@@ -1,6 +1,6 @@
 """Calls of one lane take effect in order, whatever mixture of orders and outcomes."""
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sidecar.rpc.lanes import Crossing, Lane, Lanes, Place
@@ -45,6 +45,7 @@ members = st.builds(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(members, max_size=30), st.data())
 def test_one_lane_starts_in_order_and_never_two_where_one_must_be_alone(
     kinds: list[tuple[bool, Place]], data: st.DataObject
@@ -131,6 +132,7 @@ class Crossings:
         self.lanes.pump()
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(several, members), max_size=30), st.data())
 def test_calls_of_several_lanes_keep_the_order_of_each_and_never_block_each_other(
     kinds: list[tuple[list[str], tuple[bool, Place]]], data: st.DataObject
