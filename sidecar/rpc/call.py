@@ -35,6 +35,8 @@ class Call:
     exclusive = False
     began = 0.0
     """When it was read, by `time.perf_counter`, where somebody watches."""
+    note: object = None
+    """What somebody who watches keeps with it."""
     lane: Lane | Crossing | None = None
     place: Place = Place.NONE
     task: "asyncio.Task[None] | None" = None

@@ -91,6 +91,10 @@ class SidecarApplication:
             )
         settings = self._settings(options)
         self._follow_log(settings)
+        if settings.telemetry and self._watch.telemetry is None:
+            from sidecar.server.telemetry.opening import open_telemetry
+
+            self._watch.telemetry = open_telemetry()
         for warning in settings.warnings:
             _log.warning("%s", warning)
         profile = _profile(options, params.capabilities)
@@ -110,6 +114,7 @@ class SidecarApplication:
         register_areas(self._router, sidecar)
         self._apply_limits(settings)
         asyncio.get_running_loop().call_later(SWEEP_AFTER_S, _sweep, sidecar)
+        sidecar.engine_watch.telemetry = self._watch.telemetry
         if settings.shadow is not None:
             from sidecar.server.shadow.shadow import Shadow
 
@@ -141,8 +146,11 @@ class SidecarApplication:
     async def close(self) -> None:
         """Release engines and the store."""
         sidecar, self._sidecar, self._watch.shadow = self._sidecar, None, None
+        telemetry, self._watch.telemetry = self._watch.telemetry, None
         if sidecar is not None:
             await sidecar.close()
+        if telemetry is not None:
+            await telemetry.close()
 
     def _settings(self, options: ContextEngineOptions) -> Settings:
         overrides = _object(options.config)

@@ -12,6 +12,7 @@ from sidecar.server.log_records import about
 
 if TYPE_CHECKING:
     from sidecar.server.seat import Seat
+    from sidecar.server.telemetry.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 
@@ -21,6 +22,7 @@ class EngineWatch:
 
     def __init__(self) -> None:
         self.figures = Figures()
+        self.telemetry: Telemetry | None = None
 
     def ended(
         self, seat: Seat, method: str, session_id: str, began: float, error: BaseException | None
@@ -28,6 +30,8 @@ class EngineWatch:
         """Take in the end of a call that began at `began`, by `time.perf_counter`."""
         took = perf_counter() - began
         self.figures.of(method).took(took, failed=error is not None)
+        if self.telemetry is not None:
+            self.telemetry.engine_called(seat.id, method, session_id, took, error is not None)
         if isinstance(error, EngineFailed):
             _tell(seat, method, session_id, took, error)
 

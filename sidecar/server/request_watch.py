@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sidecar.rpc.call import Call
     from sidecar.rpc.envelope import JsonId
     from sidecar.server.shadow.shadow import Shadow
+    from sidecar.server.telemetry.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +40,8 @@ class RequestWatch:
     def __init__(self, slow_call_ms: int = 0) -> None:
         self.shadow: Shadow | None = None
         """A second engine that is asked the same, where one is configured."""
+        self.telemetry: Telemetry | None = None
+        """Where requests are handed over, where that is configured."""
         self._slow_s = math.inf
         self.follow(slow_call_ms)
 
@@ -49,8 +52,9 @@ class RequestWatch:
 
     def begun(self, call: Call, params: Raw) -> None:
         """Note when."""
-        del params
         call.began = perf_counter()
+        if self.telemetry is not None:
+            self.telemetry.begun(call, params)
 
     def settled(self, call: Call, outcome: object) -> None:
         """Tell of it, where there is something to tell."""
@@ -62,15 +66,19 @@ class RequestWatch:
         if took >= self._slow_s:
             extra = about(event="slowCall", **fields_of_call(call), ms=_ms(took))
             _log.warning("a request took long", extra=extra)
-        if self.shadow is not None:
-            try:
+        try:
+            if self.telemetry is not None:
+                self.telemetry.settled(call, outcome, took)
+            if self.shadow is not None:
                 self.shadow.heard(call, outcome, took)
-            except Exception:
-                _log.exception("the shadow could not be told of a request")
+        except Exception:
+            _log.exception("a request could not be passed on to telemetry or shadow")
 
     def refused(self, id: JsonId, method: str, error: RpcError) -> None:
         """Tell of a request that never began."""
         self._tell_error(error, None, {"method": method[:100], "requestId": id})
+        if self.telemetry is not None:
+            self.telemetry.refused(method, error.code)
 
     def _tell_error(self, error: RpcError, took: float | None, fields: dict[str, object]) -> None:
         level = _LEVELS.get(error.code, logging.INFO)

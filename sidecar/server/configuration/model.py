@@ -235,6 +235,13 @@ class Log(Part):
     """Requests that take longer are told of, in milliseconds; 0 for none."""
 
 
+class Telemetry(Part):
+    """`[telemetry]`: spans and metrics for OpenTelemetry (extra `otel`)."""
+
+    enabled: bool = False
+    """Send them to where the standard variables `OTEL_*` say."""
+
+
 class Configuration(Part):
     """The whole file."""
 
@@ -252,6 +259,7 @@ class Configuration(Part):
     retention: Retention = Retention()
     sessions: Sessions = Sessions()
     log: Log = Log()
+    telemetry: Telemetry = Telemetry()
 
     def unknown_keys(self) -> Iterator[str]:
         """Dotted names of keys that mean nothing here."""

@@ -176,6 +176,7 @@ def _merged(
             stateless=tuple(merged.sessions.statelessSessionPatterns),
         ),
         log=log,
+        telemetry=merged.telemetry.enabled,
         search_meaning=merged.search.meaning,
         warnings=tuple(warnings),
     )

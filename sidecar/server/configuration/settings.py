@@ -156,6 +156,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     exemptions: ExemptionSettings = ExemptionSettings()
     """Sessions of which nothing is kept."""
     log: LogSettings = LogSettings()
+    telemetry: bool = False
+    """Whether requests are handed over to OpenTelemetry."""
     search_meaning: Literal["off", "auto", "on"] = "off"
     """Whether messages are searched by their meaning too."""
     warnings: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ from sidecar.rpc.router import Router
 from sidecar.server.engines import FALLBACK_ENGINE, LEGACY
 from sidecar.server.failures import without_paths
 from sidecar.server.sidecar import Sidecar
+from sidecar.server.telemetry.opening import INSTALL
 
 if TYPE_CHECKING:
     from sidecar.server.configuration.settings import ExemptionSettings
@@ -62,6 +63,8 @@ class EngineHandlers:
             checks.append(self._memory())
         if self._sidecar.exempt is not None:
             checks.append(_sessions(self._sidecar.exempt, self._sidecar.settings.exemptions))
+        if self._sidecar.settings.telemetry:
+            checks.append(self._telemetry())
         shadow = self._sidecar.shadow
         report = shadow.report() if shadow is not None else None
         if report is not None:
@@ -199,6 +202,11 @@ class EngineHandlers:
     def _methods(self) -> Iterator[DoctorCheck]:
         for method, figures in self._sidecar.figures.all().items():
             yield DoctorCheck(name=method, ok=True, message=figures.described())
+
+    def _telemetry(self) -> DoctorCheck:
+        if self._sidecar.engine_watch.telemetry is not None:
+            return DoctorCheck(name="telemetry", ok=True, message="requests and calls of engines are sent")
+        return DoctorCheck(name="telemetry", ok=False, message="nothing is sent", fix=INSTALL)
 
     async def _episodes(self, desk: EpisodeDesk) -> DoctorCheck:
         courier, waiting = desk.courier, await desk.waiting()
