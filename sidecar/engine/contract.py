@@ -320,6 +320,9 @@ class ContextEngine:
     buffers_episodes: ClassVar[bool] = False
     """True where what was said in a turn is buffered for a back end, if the operator has configured one; it
     is delivered behind the turns, at the latest on compact and dispose."""
+    shortens_results: ClassVar[bool] = False
+    """True where the engine shortens old tool results itself, by what it knows of them; the sidecar's own
+    pruning leaves its sessions alone."""
 
     def __init__(self, host: EngineHost) -> None:
         self.host = host

@@ -31,6 +31,8 @@ class Seat(Struct, kw_only=True):
     """True where the engine runs in a process of its own."""
     buffers_episodes: bool = False
     """True where its turns are buffered for a back end."""
+    shortens_results: bool = False
+    """True where old tool results are left to the engine."""
     health: EngineHealth = field(default_factory=EngineHealth)
     config: bytes = b""
     """What was configured above the general settings, as a JSON object."""

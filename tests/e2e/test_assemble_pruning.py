@@ -51,9 +51,37 @@ def test_what_was_pruned_is_explained(tmp_path: Path) -> None:
         assert any(each["decision"] == "stubbed" for each in decisions)
 
 
-def test_without_the_setting_results_stay_whole(tmp_path: Path) -> None:
+def _told_large_results(host: AgentHost, results: int = 10) -> list[bytes]:
     speaker = Speaker("openai", 5)
-    with AgentHost(tmp_path, engine="full") as host:
-        host.ingest("s", *(message for _ in range(10) for message in speaker.group(150)))
-        host.ingest("s", speaker.user("now"))
-        assert not _is_pruned(host.assemble("s", tokenBudget=BUDGET))
+    messages = [speaker.user("look")]
+    for _ in range(results):
+        call = speaker.new_call()
+        messages += [*speaker.assistant("", [call]), *speaker.results([(call, speaker.words(1200))])]
+    messages.append(speaker.user("now"))
+    host.ingest("s", *messages)
+    return messages
+
+
+@pytest.mark.parametrize("engine", ["full", "default", "lossless", "terse", "sliding-window"])
+def test_old_results_give_way_where_a_session_does_not_fit(engine: str, tmp_path: Path) -> None:
+    with AgentHost(tmp_path, engine=engine) as host:
+        _told_large_results(host)
+        assert _is_pruned(host.assemble("s", tokenBudget=8000))
+
+
+@pytest.mark.parametrize("engine", ["full", "default", "lossless", "terse", "sliding-window", "recall"])
+def test_a_session_that_fits_is_sent_whole(engine: str, tmp_path: Path) -> None:
+    with AgentHost(tmp_path, engine=engine) as host:
+        messages = _told_large_results(host, results=4)
+        assert host.assemble("s", tokenBudget=9000).raw[-len(messages) :] == messages
+
+
+@pytest.mark.parametrize(
+    ("engine", "enabled"), [("full", False), ("default", False), ("lossless", False), ("recall", True)]
+)
+def test_results_stay_whole_where_pruning_is_off_or_left_to_the_engine(
+    engine: str, enabled: bool, tmp_path: Path
+) -> None:
+    with AgentHost(tmp_path, engine=engine, config={"pruning": {"enabled": enabled}}) as host:
+        _told_large_results(host)
+        assert not _is_pruned(host.assemble("s", tokenBudget=8000))

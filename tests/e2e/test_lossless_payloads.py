@@ -46,6 +46,18 @@ def test_a_large_result_is_a_reference_with_what_matters_of_it(dialect: str, tmp
         )
 
 
+def test_the_limit_of_an_engine_in_a_process_of_its_own_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speaker = Speaker("openai")
+    file = tmp_path / "config.toml"
+    file.write_text("[plugins.entries.lossless]\nisolation = 'process'\n", encoding="utf-8")
+    monkeypatch.setenv("CONTEXT_SIDECAR_CONFIG", str(file))
+    with AgentHost(tmp_path, engine="lossless", config=LARGE) as host:
+        host.ingest("s", *turn_with(speaker, log_of(3000)))
+        assert host.assemble("s", tokenBudget=BUDGET).tokens < 2000
+
+
 def test_the_reference_leads_to_every_character_of_the_result(tmp_path: Path) -> None:
     speaker, text = Speaker("openai"), log_of(3000)
     with AgentHost(tmp_path, engine="lossless", config=LARGE) as host:

@@ -8,8 +8,8 @@ from msgspec import Struct
 class PruningRules(Struct, frozen=True, kw_only=True):
     """When old tool results and images are replaced; shares are of the token budget."""
 
-    enabled: bool = False
-    start_share: float = 0.5
+    enabled: bool = True
+    start_share: float = 1.0
     """Nothing is pruned while the session takes less."""
     recent_share: float = 0.25
     """The newest part, which stays whole."""

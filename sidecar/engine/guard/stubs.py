@@ -78,6 +78,20 @@ class Stubs:
             self._known[_key(whole)] = replacement
             self._note_size(whole)
 
+    def restore(self, entries: Iterable[Entry]) -> bool:
+        """Send these messages whole again, those beyond the limit for large results apart; false if none."""
+        keys = {_key(entry.whole) for entry in entries if entry.whole}
+        return self._drop(key for key in keys if key in self._known)
+
+    def restore_all(self) -> bool:
+        """Send every message whole again, those beyond the limit for large results apart; false if none."""
+        return self._drop(self._known)
+
+    def _drop(self, keys: Iterable[str]) -> bool:
+        dropped = {key for key in keys if self._known[key].how != "payload"}
+        self._known = {key: kept for key, kept in self._known.items() if key not in dropped}
+        return bool(dropped)
+
     def forget_all_but(self, entries: Iterable[Entry]) -> None:
         """Where much is remembered, forget what these entries do not need."""
         if len(self._known) > MOST:

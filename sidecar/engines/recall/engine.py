@@ -31,6 +31,7 @@ class RecallEngine(StoringEngine):
 
     info = EngineInfo(id="recall", name="Recall", version="1.0")
     settings_model = "sidecar.engines.recall.settings:RecallSettings"
+    shortens_results = True
 
     def __init__(self, host: EngineHost) -> None:
         super().__init__(host)

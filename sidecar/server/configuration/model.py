@@ -116,9 +116,9 @@ class LimitsTable(Part):
 class Pruning(Part):
     """`[pruning]`: replacing old tool results and images; shares are of the token budget."""
 
-    enabled: bool = False
+    enabled: bool = True
     """False sends every result whole that the engine chooses."""
-    startShare: float = Field(default=0.5, ge=0, le=1)
+    startShare: float = Field(default=1.0, ge=0, le=1)
     """Nothing is pruned while the session takes less."""
     recentShare: float = Field(default=0.25, ge=0, le=1)
     """The newest part, which stays whole."""

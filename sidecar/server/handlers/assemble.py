@@ -159,7 +159,8 @@ class AssembleHandlers:
         pinned = await guard.room_for(pins, timeline, room, prompted=prompted)
         request = structs.replace(request, budget=max(room - pinned.tokens, 0))
         rules = self._sidecar.settings.pruning
-        ahead = rules.enabled and await prune_ahead(session, rules, request.budget, pinned.entries)
+        prunes = rules.enabled and not seat.shortens_results
+        ahead = prunes and await prune_ahead(session, rules, request.budget, pinned.entries)
         changed |= ahead
         assembly = await self._asked(seat, session, request, given)
         answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
@@ -168,7 +169,7 @@ class AssembleHandlers:
             less = structs.replace(request, budget=max(request.budget - answer.fitted.excess, 0))
             assembly = await self._asked(seat, session, less, given)
             answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
-        late = rules.enabled and not ahead and await self._begins_epoch(seat, session.live, answer)
+        late = prunes and not ahead and await self._begins_epoch(seat, session.live, answer)
         if late and prune_answer(session, rules, answer, request.budget, pinned.entries):
             changed = True
             assembly = await self._asked(seat, session, request, given)

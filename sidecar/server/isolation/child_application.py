@@ -170,6 +170,9 @@ class EngineMembers:
             stores=stores_plainly(kind) and kind.display is ContextEngine.display,
             tools=dict(kind.tools),
             buffers=kind.buffers_episodes,
+            shortens=kind.shortens_results,
+            payload_tokens=self._engine.payload_tokens,
+            grant_tokens=self._engine.grant_tokens,
         )
 
     async def _assemble(self, session: Session, request: bytes) -> AssemblyAnswer:

@@ -103,6 +103,21 @@ class RemoteEngine(ContextEngine):
         return self._process.description.buffers
 
     @property
+    def shortens(self) -> bool:
+        """True where the engine shortens old tool results itself."""
+        return self._process.description.shortens
+
+    @property
+    def payload_tokens(self) -> int:
+        """See `ContextEngine`."""
+        return self._process.description.payload_tokens
+
+    @property
+    def grant_tokens(self) -> int:
+        """See `ContextEngine`."""
+        return self._process.description.grant_tokens
+
+    @property
     def ends(self) -> int:
         """How often the process has ended unasked within the last minute."""
         now = time.monotonic()

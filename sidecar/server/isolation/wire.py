@@ -111,6 +111,10 @@ class Description(Wire):
     tools: dict[str, str]
     buffers: bool = False
     """True where its turns are buffered for a back end."""
+    shortens: bool = False
+    """True where it shortens old tool results itself."""
+    payload_tokens: int = 0
+    grant_tokens: int = 0
 
 
 class Ask(Wire):
