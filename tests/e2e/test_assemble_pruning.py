@@ -85,3 +85,25 @@ def test_results_stay_whole_where_pruning_is_off_or_left_to_the_engine(
     with AgentHost(tmp_path, engine=engine, config={"pruning": {"enabled": enabled}}) as host:
         _told_large_results(host)
         assert not _is_pruned(host.assemble("s", tokenBudget=8000))
+
+
+def test_another_engine_begins_with_whole_results(tmp_path: Path) -> None:
+    with AgentHost(tmp_path, engine="sliding-window") as host:
+        messages = _told_large_results(host)
+        assert _is_pruned(host.assemble("s", tokenBudget=8000))
+        host.call("session/configure", sessionId="s", engine="full")
+        assert host.assemble("s", tokenBudget=50_000).raw == messages
+
+
+def test_a_result_that_is_pinned_after_it_was_pruned_comes_back_whole(tmp_path: Path) -> None:
+    with AgentHost(tmp_path, engine="full") as host:
+        messages = _told_large_results(host)
+        before = host.assemble("s", tokenBudget=9000)
+        position = next(
+            i for i, raw in enumerate(messages) if b'"role": "tool"' in raw and raw not in before.raw
+        )
+        exported = host.call("session/export", sessionId="s")["messages"]
+        host.call("session/pin", sessionId="s", messageId=exported[position]["messageId"])
+        pinned = host.assemble("s", tokenBudget=9000)
+        assert messages[position] in pinned.raw and pinned.epoch > before.epoch
+        assert host.assemble("s", tokenBudget=9000).raw == pinned.raw

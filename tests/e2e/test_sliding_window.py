@@ -112,7 +112,8 @@ def test_a_session_may_be_rewound_behind_its_window(tmp_path: Path) -> None:
 def test_other_engines_take_over_the_whole_history_and_give_it_back(tmp_path: Path) -> None:
     speaker = Speaker("openai", 6)
     messages = [raw for _ in range(12) for raw in speaker.turn(80)]
-    with AgentHost(tmp_path, engine="sliding-window") as host:
+    whole = {"pruning": {"enabled": False}}
+    with AgentHost(tmp_path, engine="sliding-window", config=whole) as host:
         host.ingest("s", *messages)
         window = host.assemble("s", tokenBudget=3000)
         assert 0 < len(window.raw) < len(messages)

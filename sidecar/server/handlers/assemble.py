@@ -32,7 +32,7 @@ from sidecar.server.lending import LentSession
 from sidecar.server.seat import Seat
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.pins import find_pins
-from sidecar.server.sessions.pruning import prune_ahead, prune_answer
+from sidecar.server.sessions.pruning import prune_ahead, prune_answer, restore
 from sidecar.server.sessions.results import edits
 from sidecar.server.sessions.stubs import keep_stubs, show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
@@ -154,13 +154,16 @@ class AssembleHandlers:
         guard, timeline, budget = session.live.guard, session.timeline, request.budget
         await show_stubs(session, seat.engine.payload_tokens)
         room = budget - (given.tokens if given is not None else 0)
-        changed = await guard.shrink_minimum(timeline, room, prompted=prompted)
         pins, _ = await find_pins(session.live, timeline)
+        if changed := await restore(session, pins, seat.signature):
+            pins, _ = await find_pins(session.live, timeline)
+        changed |= await guard.shrink_minimum(timeline, room, prompted=prompted)
         pinned = await guard.room_for(pins, timeline, room, prompted=prompted)
         request = structs.replace(request, budget=max(room - pinned.tokens, 0))
         rules = self._sidecar.settings.pruning
+        spared = {entry.message_id for pin in pins for entry in pin.entries}
         prunes = rules.enabled and not seat.shortens_results
-        ahead = prunes and await prune_ahead(session, rules, request.budget, pinned.entries)
+        ahead = prunes and await prune_ahead(session, rules, request.budget, spared)
         changed |= ahead
         assembly = await self._asked(seat, session, request, given)
         answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
@@ -170,7 +173,7 @@ class AssembleHandlers:
             assembly = await self._asked(seat, session, less, given)
             answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
         late = prunes and not ahead and await self._begins_epoch(seat, session.live, answer)
-        if late and prune_answer(session, rules, answer, request.budget, pinned.entries):
+        if late and prune_answer(session, rules, answer, request.budget, spared):
             changed = True
             assembly = await self._asked(seat, session, request, given)
             answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)

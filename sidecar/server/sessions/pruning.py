@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from sidecar.engine.guard.answer import Answer
+from sidecar.engine.guard.pinned import Pin
 from sidecar.engine.guard.pruning_rules import PruningRules
 from sidecar.engine.window import SLACK
 from sidecar.server.engine_session import EngineSession
 
 REACH = 2
 """Multiple of the budget up to which is looked back for the first answer of a session."""
+
+
+async def restore(session: EngineSession, pins: Sequence[Pin], signature: str) -> bool:
+    """Send whole again what is pinned, and everything where another engine takes over; false if nothing is.
+
+    `signature` stands for the engine and its settings.
+    """
+    stubs = session.live.guard.stubs
+    record = (await session.live.continuity()).record
+    if record.epoch and not record.signature.startswith(f"{signature} "):
+        return stubs.restore_all()
+    return stubs.restore(entry for pin in pins for entry in pin.entries)
 
 
 async def prune_ahead(
