@@ -51,7 +51,9 @@ def indexed(path: Path) -> int:
     """How many messages are indexed in a file."""
     connection = apsw.Connection(str(path))
     try:
-        return connection.execute("SELECT coalesce(sum(size), 0) FROM search_segments WHERE live").get
+        return connection.execute(
+            "SELECT coalesce(sum(size), 0) FROM search_segments WHERE live AND session > 0"
+        ).get
     finally:
         connection.close()
 

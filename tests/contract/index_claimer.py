@@ -18,7 +18,7 @@ from sidecar.store.search import plain_text
 
 def leave_half_done(tables: IndexTables, uid: int) -> None:
     """Write some blocks of a merged segment that is never revealed."""
-    jobs.CHUNK, jobs.LEVELS, jobs._WRITE_BYTES = 4, ((8192, 2),), 1  # pyright: ignore
+    jobs.CHUNK, jobs.LEVELS, jobs.WRITE_BYTES = 4, ((8192, 2),), 1
     work = IndexJobs(tables, plain_text)
     for _ in range(2):
         for _ in work.build(uid):

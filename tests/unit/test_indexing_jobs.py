@@ -23,7 +23,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     monkeypatch.setattr(writer, "_PAUSE_S", 3600)
     monkeypatch.setattr(index_jobs, "CHUNK", 40)
     monkeypatch.setattr(index_jobs, "LEVELS", ((8192, 2),))
-    monkeypatch.setattr(index_jobs, "_WRITE_BYTES", 1)
+    monkeypatch.setattr(index_jobs, "WRITE_BYTES", 1)
     with Driver(lambda: open_store("sqlite", tmp_path / "s.db")) as driver:
         driver.append(REF, *[f"plum number{index}x" for index in range(1, 81)])
         yield driver

@@ -30,7 +30,9 @@ def ranked(texts: list[str], asked: str, count: int = 3) -> Ranked:
             gathered.add(row, Searchable(text, ()))
         views.append(View(gathered, 0, gathered.count))
     query = SearchQuery(text=asked)
-    return Ranking(views, question(asked), narrowing(query)).best(count)
+    found = Ranking(views, question(asked), narrowing(query)).best(count)
+    hits = [(number, views[number].shelf.first + ordinal, score) for number, ordinal, score in found.hits]
+    return found._replace(hits=hits)
 
 
 def test_the_one_message_with_both_words_comes_first_though_many_have_the_rarer_one() -> None:

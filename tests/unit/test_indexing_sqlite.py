@@ -203,7 +203,7 @@ def test_what_a_killed_process_was_indexing_is_completed_by_the_next(path: Path)
         "from sidecar.store.indexing import jobs\n"
         "from sidecar.store.sqlite import indexer, writer\n"
         "jobs.CHUNK, jobs.LEVELS = 4, ((10, 3), (30, 3))\n"
-        "jobs._WRITE_BYTES, indexer._STEP_S, writer._PAUSE_S = 1, 0, 0.001\n"
+        "jobs.WRITE_BYTES, indexer._STEP_S, writer._PAUSE_S = 1, 0, 0.001\n"
         "steps, written, kill_at = 0, 0, int(sys.argv[2])\n"
         "step = indexer.Indexer.step\n"
         "def counted(self):\n"

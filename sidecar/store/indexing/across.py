@@ -1,9 +1,10 @@
 """Searches of all sessions that an agent may read, in small steps."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Generator
-from typing import NamedTuple
 
 from sidecar.store.contract import SessionRef
+from sidecar.store.indexing.catalogue import Catalogue, Catalogues, Scope, Shown
 from sidecar.store.indexing.covering import (
     MOST_GATHERED,
     Gaps,
@@ -11,41 +12,21 @@ from sidecar.store.indexing.covering import (
     SearchReads,
     SessionChanged,
     newest_of_gap,
-    parts_of_owner,
-    parts_on,
 )
 from sidecar.store.indexing.facets import narrowing
 from sidecar.store.indexing.paging import SessionsPage, decode_sessions_page, encode_page
+from sidecar.store.indexing.pieces import candidates
 from sidecar.store.indexing.questions import question
 from sidecar.store.indexing.ranking import Ranking
-from sidecar.store.indexing.readable import Stretch, stretches
+from sidecar.store.indexing.readable import Stretch
 from sidecar.store.indexing.scanning import Scan, Scanned, Wanted
 from sidecar.store.indexing.searching import MOST_RANKED
-from sidecar.store.indexing.shelf import Shelf, View
+from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.search import SearchError, SearchQuery, SessionsHit, SessionsResult
 
 _NOTHING = SessionsResult([], True)
 Steps = Generator[None, None, SessionsResult]
 """A search; behind every `yield` the store may have changed."""
-
-
-class _Scope(NamedTuple):
-    """Which messages are searched."""
-
-    namespace: str
-    agent_id: str | None
-    without: Collection[SessionRef]
-
-    def stretches(self, reads: SearchReads) -> list[Stretch]:
-        """The messages, as they are now."""
-        return stretches(reads, self.namespace, self.agent_id, self.without)
-
-
-class _Known(NamedTuple):
-    """All shelves of a namespace, by uid of the owner."""
-
-    namespace: str
-    shelves: dict[int, list[Shelf]]
 
 
 def sessions_steps(
@@ -58,7 +39,7 @@ def sessions_steps(
     """
     if query.first > 1 or query.last is not None:
         raise SearchError("positions are those of one session; name it, or leave them out")
-    scope = _Scope(namespace, query.agent_id, without)
+    scope = Scope(namespace, query.agent_id, without)
     if query.kind == "words":
         if query.cursor is not None:
             raise SearchError("a search for words in all sessions has no cursor; ask for more with `limit`")
@@ -66,11 +47,10 @@ def sessions_steps(
     return (yield from _in_order(reads, gaps, scope, query))
 
 
-def _ranked(reads: SearchReads, gaps: Gaps, scope: _Scope, query: SearchQuery) -> Steps:
+def _ranked(reads: SearchReads, gaps: Gaps, scope: Scope, query: SearchQuery) -> Steps:
     asked = question(query.text)
     if query.limit <= 0 or not (asked.required or asked.helpful):
         return _NOTHING
-    shown: list[tuple[Stretch, View]] = []
     while True:
         shown, lacking, complete = _covered(reads, gaps, scope)
         if not lacking:
@@ -79,25 +59,23 @@ def _ranked(reads: SearchReads, gaps: Gaps, scope: _Scope, query: SearchQuery) -
             while _is_current(reads, part) and gaps.gathered(part) is None and gaps.gather(reads, part):
                 yield
     wanted = min(query.limit, MOST_RANKED)
-    ranked = Ranking([view for _, view in shown], asked, narrowing(query)).best(wanted)
-    hits = [SessionsHit(shown[number][0].told.ref, place, score) for number, place, score in ranked.hits]
+    ranked = Ranking([each.view for each in shown], asked, narrowing(query)).best(wanted)
+    hits = [SessionsHit(*shown[number].place(ordinal), score) for number, ordinal, score in ranked.hits]
     cut = ranked.more and query.limit > MOST_RANKED
     return SessionsResult(hits, complete and ranked.complete and not cut)
 
 
-def _covered(
-    reads: SearchReads, gaps: Gaps, scope: _Scope
-) -> tuple[list[tuple[Stretch, View]], list[Part], bool]:
+def _covered(reads: SearchReads, gaps: Gaps, scope: Scope) -> tuple[list[Shown], list[Part], bool]:
     """What can be searched at once, older sessions first; what must be gathered; whether that is all."""
-    shown: list[tuple[Stretch, View]] = []
+    catalogue, left_out = _catalogue(reads, gaps, scope)
+    shown: list[Shown] = []
     lacking: list[Part] = []
     left = MOST_GATHERED
     complete = True
-    known = _Known(scope.namespace, reads.shelves_in(scope.namespace))
-    for stretch in reversed(scope.stretches(reads)):
-        for part in reversed(_parts(reads, known, stretch)):
-            if part.shelf is not None:
-                shown.append((stretch, part.view(part.shelf)))
+    for uid in sorted(catalogue.loose.keys() - left_out, reverse=True):
+        for stretch, part, segment in reversed(catalogue.loose[uid]):
+            if segment is not None:
+                shown.append(_shown(stretch, part, reads.shelf(segment)))
                 continue
             if left <= 0 and reads.indexes:
                 complete = False
@@ -109,16 +87,20 @@ def _covered(
             if gathered is None:
                 lacking.append(bounded)
             else:
-                shown.append((stretch, bounded.view(gathered)))
+                shown.append(_shown(stretch, bounded, gathered))
     shown.reverse()
+    shown += catalogue.shown_bundles(reads, left_out)
+    shown.sort(key=lambda each: each.told[0][0].owner.uid)
     return shown, lacking, complete
 
 
-def _parts(reads: SearchReads, known: _Known, stretch: Stretch) -> list[Part]:
-    owner, first, last = stretch.owner, stretch.first, stretch.last
-    if owner.ref.namespace != known.namespace:
-        return parts_of_owner(reads, owner, first, last)
-    return parts_on(known.shelves.get(owner.uid, ()), owner, first, last)
+def _shown(stretch: Stretch, part: Part, shelf: Shelf) -> Shown:
+    return Shown(part.view(shelf), (0,), ((stretch, shelf.first),))
+
+
+def _catalogue(reads: SearchReads, gaps: Gaps, scope: Scope) -> tuple[Catalogue, set[int]]:
+    catalogues = gaps.catalogues = gaps.catalogues or Catalogues()
+    return catalogues.catalogue(reads, scope)
 
 
 def _is_current(reads: SearchReads, part: Part) -> bool:
@@ -126,21 +108,26 @@ def _is_current(reads: SearchReads, part: Part) -> bool:
     return now is not None and now.uid == part.owner.uid and now.revision == part.owner.revision
 
 
-def _in_order(reads: SearchReads, gaps: Gaps, scope: _Scope, query: SearchQuery) -> Steps:
+def _in_order(reads: SearchReads, gaps: Gaps, scope: Scope, query: SearchQuery) -> Steps:
     wanted = Wanted(query)
     page = None if query.cursor is None else decode_sessions_page(query.cursor)
     if query.limit <= 0:
         return _NOTHING
     hits: list[SessionsHit] = []
-    waiting = _waiting(reads, scope, wanted, page)
+    waiting, sieve = _waiting(reads, gaps, scope, wanted, page)
     newest = page.newest if page else max((stretch.owner.uid for stretch in waiting), default=0)
     while waiting:
         stretch = waiting[-1]
+        if sieve.holds_back(reads, stretch):
+            waiting.pop()
+            if sieve.was_slow:
+                yield
+            continue
         try:
             found = yield from Scan(reads, gaps, stretch.told, wanted, stretch.first, stretch.last).steps()
         except SessionChanged:
             wanted.hits_left = query.limit - len(hits)
-            waiting = _waiting(reads, scope, wanted, page)
+            waiting, sieve = _waiting(reads, gaps, scope, wanted, page)
             continue
         waiting.pop()
         hits += [SessionsHit(stretch.told.ref, position, 1.0) for position in found.positions]
@@ -151,9 +138,12 @@ def _in_order(reads: SearchReads, gaps: Gaps, scope: _Scope, query: SearchQuery)
     return SessionsResult(hits, True)
 
 
-def _waiting(reads: SearchReads, scope: _Scope, wanted: Wanted, page: SessionsPage | None) -> list[Stretch]:
-    """What is still to be looked at, that which comes next at the end."""
-    found = scope.stretches(reads)
+def _waiting(
+    reads: SearchReads, gaps: Gaps, scope: Scope, wanted: Wanted, page: SessionsPage | None
+) -> tuple[list[Stretch], "_Sieve"]:
+    """What is still to be looked at, that which comes next at the end; and what of it need not be."""
+    catalogue, left_out = _catalogue(reads, gaps, scope)
+    found = [catalogue.stretches[uid] for uid in sorted(catalogue.stretches.keys() - left_out)]
     if page is not None:
         found = [stretch for stretch in found if _is_behind(stretch.owner.uid, page, wanted)]
     if not wanted.backwards:
@@ -164,7 +154,47 @@ def _waiting(reads: SearchReads, scope: _Scope, wanted: Wanted, page: SessionsPa
             raise SearchError("a session was rewritten since the cursor was made; leave it out to begin anew")
         first, last = (1, page.reached - 1) if wanted.backwards else (page.reached + 1, page.last)
         found[-1] = stretch._replace(first=max(stretch.first, first), last=min(stretch.last, last))
-    return found
+    return found, _Sieve(catalogue, wanted)
+
+
+class _Sieve:
+    """Tells of sessions in bundles that nothing of them can be found, by one look at each bundle."""
+
+    def __init__(self, catalogue: Catalogue, wanted: Wanted) -> None:
+        self._catalogue = catalogue
+        self._wanted = wanted
+        self._candidates: dict[int, list[int] | None] = {}
+        """The ordinals in a bundle that are worth a look, `None` where that cannot be told."""
+        self.was_slow = False
+        """Whether the last answer took a look at a bundle."""
+
+    def holds_back(self, reads: SearchReads, stretch: Stretch) -> bool:
+        """Whether there is surely nothing in a session."""
+        self.was_slow = False
+        uid = stretch.owner.uid
+        held = self._catalogue.held.get(uid)
+        if held is None or uid in self._catalogue.loose:
+            return False
+        for segment in held:
+            if segment.bundle not in self._candidates:
+                self._candidates[segment.bundle] = self._look(reads, segment.bundle)
+                self.was_slow = True
+            found = self._candidates[segment.bundle]
+            if found is None:
+                return False
+            if found and bisect_left(found, segment.start) < bisect_left(found, segment.start + segment.size):
+                return False
+        return True
+
+    def _look(self, reads: SearchReads, bundle: int) -> list[int] | None:
+        shown = self._catalogue.shown_bundle(reads, bundle)
+        if shown is None:
+            return None
+        found = candidates(shown.view, self._wanted.matcher.pieces)
+        admitted = shown.view.admitted(self._wanted.narrowing)
+        if found is None:
+            return None if admitted is None else sorted(admitted)
+        return sorted(found if admitted is None else found & admitted)
 
 
 def _is_behind(uid: int, page: SessionsPage, wanted: Wanted) -> bool:

@@ -1,7 +1,7 @@
 """What the index covers of a session, and what must be gathered from the messages themselves."""
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from sidecar.store.indexing.gathering import Gathered
 from sidecar.store.indexing.shelf import Shelf, View
@@ -10,6 +10,10 @@ from sidecar.store.primitives import RowReads
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import Extract, Searchable
 
+if TYPE_CHECKING:
+    from sidecar.store.indexing.catalogue import Catalogues
+    from sidecar.store.indexing.segments import Segment
+
 _BATCH = 50
 """Messages that are gathered in one go."""
 MOST_GATHERED = 20_000
@@ -17,6 +21,9 @@ MOST_GATHERED = 20_000
 _STEP = 4096
 _REMEMBERED = 30_000
 """Gathered messages that are kept for the next search, in stores that index."""
+
+
+_C = TypeVar("_C")
 
 
 class SessionChanged(Exception):
@@ -33,13 +40,57 @@ class SearchReads(RowReads, Protocol):
         """What is indexed of the rows that a session owns, where it overlaps these positions, in order."""
         ...
 
-    def shelves_in(self, namespace: str) -> dict[int, list[Shelf]]:
-        """What is indexed of the rows of all sessions of a namespace, in order, by uid of the owner."""
+    def segments(self, uid: int, first: int, last: int) -> "list[Segment]":
+        """What is indexed of the rows that a session owns, where it overlaps these positions, in order."""
+        ...
+
+    def segments_in(self, namespace: str) -> "list[Segment]":
+        """What is indexed of the rows of all sessions of a namespace, by uid of the owner and position."""
+        ...
+
+    def segments_after(self, segment: int) -> "list[Segment]":
+        """What was indexed since, of whatever namespace, by number; bundles have the uid 0."""
+        ...
+
+    def bundle(self, number: int) -> "Segment | None":
+        """The segment with the blocks of a bundle."""
+        ...
+
+    def shelf(self, segment: "Segment") -> Shelf:
+        """The messages of a segment."""
+        ...
+
+    def bundle_shelf(self, bundle: "Segment", held: "Sequence[Segment]") -> Shelf:
+        """All messages of a bundle, of which those in `held` are of sessions that are searched."""
+        ...
+
+    def changed_since(self, namespace: str, agent_id: str | None, stamp_ms: int) -> list[SessionRecord]:
+        """As `readable`, of sessions that were written to at this time or since."""
+        ...
+
+    def sums(self, namespace: str, agent_id: str | None) -> "Sums | None":
+        """What tells whether something has changed; `None` where it is not worth asking."""
         ...
 
     def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
         """The sessions of a namespace that are this agent's or nobody's (`None`: all), by rising uid."""
         ...
+
+
+class Sums(NamedTuple):
+    """Sums over sessions and segments: they differ where one of them has changed, was added or has gone."""
+
+    sessions: int
+    uids: int
+    stamps: int
+    messages: int
+    revisions: int
+    shared: int
+    segments: int
+    numbers: int
+    owners: int
+    firsts: int
+    bundles: int
 
 
 class Part(NamedTuple):
@@ -72,22 +123,28 @@ def parts_of_owner(reads: SearchReads, owner: SessionRecord, first: int, last: i
 
 def parts_on(shelves: Iterable[Shelf], owner: SessionRecord, first: int, last: int) -> list[Part]:
     """The same where the shelves are known, all of them in order."""
-    whole: list[Part] = []
+    known = ((shelf.first, shelf.count, shelf) for shelf in shelves)
+    return [Part(owner, *cover) for cover in covers(known, owner, first, last)]
+
+
+def covers(
+    covering: Iterable[tuple[int, int, _C]], owner: SessionRecord, first: int, last: int
+) -> list[tuple[int, int, _C | None, int]]:
+    """The first and last message of every part, what covers it, and where that begins or the gap does.
+
+    `covering` are first position, number of messages, and what covers them, in order.
+    """
+    whole: list[tuple[int, int, _C | None, int]] = []
     free = owner.shared + 1
-    for shelf in shelves:
-        if shelf.first > free:
-            whole.append(Part(owner, free, shelf.first - 1, None, free))
-        free = shelf.first + shelf.count
-        whole.append(Part(owner, shelf.first, free - 1, shelf, shelf.first))
+    for start, count, each in covering:
+        if start > free:
+            whole.append((free, start - 1, None, free))
+        free = start + count
+        whole.append((start, free - 1, each, start))
     if free <= last:
-        whole.append(Part(owner, free, last, None, free))
-    cut = (
-        part
-        if first <= part.first and part.last <= last
-        else part._replace(first=max(part.first, first), last=min(part.last, last))
-        for part in whole
-    )
-    return [part for part in cut if part.first <= part.last]
+        whole.append((free, last, None, free))
+    cut = ((max(low, first), min(high, last), each, start) for low, high, each, start in whole)
+    return [part for part in cut if part[0] <= part[1]]
 
 
 def newest_of_gap(reads: SearchReads, part: Part, most: int = MOST_GATHERED) -> Part:
@@ -117,6 +174,8 @@ class Gaps:
         self._keys: dict[int, set[_Key]] = {}
         """By uid of the owner."""
         self._messages = 0
+        self.catalogues: Catalogues | None = None
+        """Made when all sessions are searched for the first time."""
 
     def extracted(self, owner: SessionRecord, row: MessageRow) -> Searchable:
         """What is searched of a message."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sidecar.store.expiring import is_set_aside
 from sidecar.store.indexing.gathering import Gathered
@@ -12,11 +12,14 @@ from sidecar.store.indexing.segments import Blocks, Segment, blocks_of, merged, 
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import Extract
 
+if TYPE_CHECKING:
+    from sidecar.store.indexing.bundles import LooseSegment
+
 CHUNK = 255
 """Messages in a new segment; until there are so many, searches look at the messages themselves."""
 FEW = 16
 """Messages that are enough for a segment in a session to which nothing is added any more, as it seems."""
-RESTED_MS = 3_600_000
+RESTED_MS = 600_000
 """Since when nothing was added to it."""
 LEVELS = ((8_192, 64), (40_000, 4))
 """For each level the size from which a segment is of the next one, and how many neighbours are merged. Those
@@ -25,7 +28,7 @@ _CHUNK_CHARACTERS = 256 << 10
 """Text from which fewer messages make a segment."""
 _BATCH = 16
 _MOST = 0xFFFF
-_WRITE_BYTES = 128 << 10
+WRITE_BYTES = 128 << 10
 """Blocks that are written in one transaction, about."""
 _END = 1 << 62
 
@@ -60,6 +63,17 @@ class IndexStore(Protocol):
         """A block of a segment."""
         ...
 
+    def loose(self, before_ms: int, below: int) -> "list[LooseSegment]":
+        """Live segments of fewer messages, in no bundle, of sessions not written to since.
+
+        By namespace, agent, session and position.
+        """
+        ...
+
+    def promise(self, segments: list[int], bundle: int) -> None:
+        """Note that these segments are copied into a bundle, which goes when one of them does."""
+        ...
+
     def add(self, segment: Segment, *, live: bool) -> int:
         """Note a segment; the number given to it."""
         ...
@@ -85,7 +99,7 @@ class IndexStore(Protocol):
         ...
 
     def drop(self, segment: int) -> None:
-        """Erase a segment."""
+        """Erase a segment, and with it the bundle that it is in."""
         ...
 
 
@@ -151,7 +165,7 @@ class IndexJobs:
         for some in merged_blocks(segments, target, self._tables.block):
             blocks += some
             size += sum(len(content) for _, content in some)
-            if size > _WRITE_BYTES:
+            if size > WRITE_BYTES:
                 with self._tables.step(record):
                     if not self._tables.exists(number):
                         return True
@@ -206,7 +220,7 @@ def _mergeable(segments: Sequence[Segment]) -> list[Segment] | None:
     for full, wanted in LEVELS:
         run: list[Segment] = []
         for segment in segments:
-            if segment.size >= full:
+            if segment.size >= full or segment.bundle:
                 run = []
                 continue
             if run and run[-1].behind != segment.first:

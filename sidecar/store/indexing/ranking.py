@@ -70,7 +70,7 @@ class Ranked(NamedTuple):
     """The best messages, and whether there are surely no better ones."""
 
     hits: list[tuple[int, int, float]]
-    """The number of the view, the position, the score."""
+    """The number of the view, the ordinal there, the score."""
     complete: bool
     more: bool
     """Whether worse ones follow."""
@@ -105,7 +105,7 @@ class Ranking:
             scores, complete = self._with_common(scores, common, count)
         best = nlargest(count, self._final(scores))
         return Ranked(
-            [(message >> 32, self._position(message), score) for score, message in best],
+            [(message >> 32, message & _ORDINAL, score) for score, message in best],
             complete,
             len(scores.values) > count or bool(common),
         )
@@ -129,9 +129,6 @@ class Ranking:
             (value + bonus if having.get(message) == wanted else value, message)
             for message, value in scores.values.items()
         )
-
-    def _position(self, message: int) -> int:
-        return self._views[message >> 32].shelf.first + (message & _ORDINAL)
 
     def _scores(self, terms: Sequence[_Term]) -> _Scores:
         """What every message with one of the terms gets for them."""

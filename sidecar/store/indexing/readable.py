@@ -1,11 +1,11 @@
 """Which messages an agent may read in a namespace, each of them once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from sidecar.store.contract import SessionRef
-from sidecar.store.indexing.covering import SearchReads
 from sidecar.store.lineage import spans
+from sidecar.store.primitives import RowReads
 from sidecar.store.records import SessionRecord
 
 
@@ -20,9 +20,9 @@ class Stretch(NamedTuple):
 
 
 def stretches(
-    reads: SearchReads, namespace: str, agent_id: str | None, without: Collection[SessionRef]
+    reads: RowReads, readable: Iterable[SessionRecord], without: Collection[SessionRef]
 ) -> list[Stretch]:
-    """All messages to search, by rising uid of their owners.
+    """All messages of the sessions that may be read, by rising uid of their owners.
 
     What forks share of a session is always its beginning, so of each session one stretch is left.
     """
@@ -30,7 +30,7 @@ def stretches(
     told: dict[int, Stretch] = {}
     hidden: dict[int, int] = {}
     """By uid of the owner: up to which position its messages belong to a session that is left out."""
-    for record in reads.readable(namespace, agent_id):
+    for record in readable:
         if record.ref in left_out:
             continue
         if record.message_count > record.shared:

@@ -67,7 +67,10 @@ def _ranked(
     if ranked.more and len(ranked.hits) == until < MOST_RANKED:
         cursor = encode_page(Page(record.revision, last, until))
     cut = ranked.more and cursor is None
-    hits = [SearchHit(position, score) for _, position, score in ranked.hits[before:]]
+    hits = [
+        SearchHit(views[number].shelf.first + ordinal, score)
+        for number, ordinal, score in ranked.hits[before:]
+    ]
     return SearchResult(hits, complete and ranked.complete and not cut, cursor)
 
 

@@ -1,6 +1,7 @@
 """Segments: shelves in the form in which a store keeps them, made from messages or from smaller ones."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from sidecar.store.indexing.blocks import (
@@ -53,6 +54,11 @@ class Segment(NamedTuple):
     """The sum of the lengths that the length codes stand for."""
     earliest_ms: int
     latest_ms: int
+    bundle: int = 0
+    """The segment in whose blocks the places are, among those of other sessions; 0 where they are in its own,
+    negative while they are copied into those."""
+    start: int = 0
+    """The ordinal there of its first message."""
 
     @property
     def behind(self) -> int:
@@ -77,13 +83,14 @@ class SegmentShelf:
         self.count = segment.size
         self.fetch = fetch
         self._segment = segment
+        self._number = segment.bundle if segment.bundle > 0 else segment.segment
         self._read = read
         self._read_stamps = read_stamps
         self._found: dict[str, bytes] = {}
 
     def blocks(self, terms: Iterable[str]) -> list[tuple[int, int]]:
         """The blocks that tell where the terms occur, and the one with the lengths."""
-        number, bits = self._segment.segment, self._segment.term_bits
+        number, bits = self._number, self._segment.term_bits
         return [(number, LENGTHS_BLOCK), *((number, block_of(term, bits)) for term in terms)]
 
     def places(self, term: str) -> Places:
@@ -91,7 +98,7 @@ class SegmentShelf:
         encoded = self._encoded(term)
         apart = place_apart(encoded)
         if apart is not None:
-            encoded = self._read(self._segment.segment, apart) or b""
+            encoded = self._read(self._number, apart) or b""
         return Places(*decode_places(encoded)) if encoded else NOWHERE
 
     def frequency(self, term: str) -> int:
@@ -100,7 +107,7 @@ class SegmentShelf:
 
     def lengths(self) -> Sequence[int]:
         """See `Shelf`."""
-        return self._read(self._segment.segment, LENGTHS_BLOCK) or b""
+        return self._read(self._number, LENGTHS_BLOCK) or b""
 
     def total_length(self) -> int:
         """See `Shelf`."""
@@ -116,15 +123,14 @@ class SegmentShelf:
 
     def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
         """See `Shelf`."""
-        segment = self._segment.segment
         if self.fetch is not None:
-            self.fetch([(segment, number) for number in blocks_to_read(part)])
-        return words_with(segment, self._read, part, opens=opens, closes=closes)
+            self.fetch([(self._number, number) for number in blocks_to_read(part)])
+        return words_with(self._number, self._read, part, opens=opens, closes=closes)
 
     def _encoded(self, term: str) -> bytes:
         found = self._found.get(term)
         if found is None:
-            block = self._read(self._segment.segment, block_of(term, self._segment.term_bits))
+            block = self._read(self._number, block_of(term, self._segment.term_bits))
             found = self._found[term] = b"" if block is None else find_encoded(block, term)
         return found
 
@@ -162,13 +168,13 @@ def blocks_of(gathered: Gathered, segment: Segment) -> Iterator[Blocks]:
             yield []
     for number in sorted(by_block):
         yield [(number, encode_block(by_block[number]))]
-    yield from apart.taken()
     yield from vocabulary_blocks(gathered.spelled())
+    yield from apart.taken()
     yield [(LENGTHS_BLOCK, bytes(gathered.length_codes))]
 
 
 def merged(segments: Sequence[Segment]) -> Segment:
-    """What is to be noted of one segment instead of these, of which each begins where the one before ends."""
+    """What is to be noted of one segment with the messages of these, one behind the other."""
     first = segments[0]
     return Segment(
         0,
@@ -187,6 +193,7 @@ def merged_blocks(
 ) -> Iterator[Blocks]:
     """The blocks of the merged segment, some at a time."""
     bits = max(segment.term_bits for segment in segments)
+    starts = starts_of(segments)
     apart = _Apart()
     for part in range(1 << bits):
         found: dict[str, list[tuple[int, bytes]]] = {}
@@ -196,7 +203,7 @@ def merged_blocks(
                 if segment.term_bits == bits or block_of(term, bits) == part:
                     number = place_apart(places)
                     whole = places if number is None else read(segment.segment, number) or b"\0"
-                    found.setdefault(term, []).append((segment.first - segments[0].first, whole))
+                    found.setdefault(term, []).append((starts[index], whole))
             if index % _SOURCES_AT_ONCE == _SOURCES_AT_ONCE - 1:
                 yield []
         by_block: dict[int, dict[str, bytes]] = {}
@@ -206,9 +213,14 @@ def merged_blocks(
                 yield []
         for number in sorted(by_block):
             yield [(number, encode_block(by_block[number]))]
-        yield from apart.taken()
     yield from joint_vocabulary([segment.segment for segment in segments], read)
+    yield from apart.taken()
     yield [(LENGTHS_BLOCK, b"".join(read(each.segment, LENGTHS_BLOCK) or b"" for each in segments))]
+
+
+def starts_of(segments: Sequence[Segment]) -> list[int]:
+    """The ordinals that their first messages get when they are merged."""
+    return [0, *accumulate(segment.size for segment in segments)][:-1]
 
 
 class _Apart:

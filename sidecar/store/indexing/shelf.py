@@ -66,6 +66,8 @@ class View(NamedTuple):
     shelf: Shelf
     low: int
     high: int
+    ranges: tuple[range, ...] = ()
+    """Where there are any, only messages with these ordinals are found."""
 
     def places(self, term: str) -> Places:
         """Where a term occurs in the part."""
@@ -95,6 +97,9 @@ class View(NamedTuple):
         for group in narrowing.groups:
             carriers = {ordinal for facet in group for ordinal in self.places(facet).ordinals}
             allowed = carriers if allowed is None else allowed & carriers
+        if self.ranges:
+            inside = set[int]().union(*self.ranges)
+            allowed = inside if allowed is None else allowed & inside
         if not narrowing.by_time or (allowed is not None and not allowed):
             return allowed
         earliest, latest = self.shelf.time_span()

@@ -18,6 +18,8 @@ from sidecar.store.records import OPENS, KeyedRow, MessageRow, SessionRecord
 from sidecar.store.spawn import SNAPSHOTS
 
 if TYPE_CHECKING:
+    from sidecar.store.indexing.covering import Sums
+    from sidecar.store.indexing.segments import Segment
     from sidecar.store.indexing.shelf import Shelf
 
 _END = 1 << 62
@@ -90,10 +92,40 @@ class MemoryTables:
         del uid, first, last
         return []
 
-    def shelves_in(self, namespace: str) -> "dict[int, list[Shelf]]":
+    def segments(self, uid: int, first: int, last: int) -> "list[Segment]":
+        """See `SearchReads`."""
+        del uid, first, last
+        return []
+
+    def segments_in(self, namespace: str) -> "list[Segment]":
         """See `SearchReads`."""
         del namespace
-        return {}
+        return []
+
+    def segments_after(self, segment: int) -> "list[Segment]":
+        """See `SearchReads`."""
+        del segment
+        return []
+
+    def bundle(self, number: int) -> "Segment | None":
+        """See `SearchReads`."""
+        del number
+
+    def shelf(self, segment: "Segment") -> "Shelf":
+        """See `SearchReads`."""
+        raise LookupError(segment)
+
+    def bundle_shelf(self, bundle: "Segment", held: "Sequence[Segment]") -> "Shelf":
+        """See `SearchReads`."""
+        raise LookupError(bundle, held)
+
+    def changed_since(self, namespace: str, agent_id: str | None, stamp_ms: int) -> list[SessionRecord]:
+        """See `SearchReads`."""
+        return [record for record in self.readable(namespace, agent_id) if record.updated_ms >= stamp_ms]
+
+    def sums(self, namespace: str, agent_id: str | None) -> "Sums | None":
+        """See `SearchReads`; what there is, is looked up faster than summed."""
+        del namespace, agent_id
 
     def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
         """See `SearchReads`."""

@@ -1,7 +1,10 @@
 """Reads of a search from PostgreSQL: messages, and what is indexed of them."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 
+from sidecar.store.indexing.bundles import BundleShelf, HeldShelf
+from sidecar.store.indexing.covering import Sums
 from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
 from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.postgres.connection import Connection
@@ -9,22 +12,38 @@ from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.reads import SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.records import SessionRecord
 
-SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms"
+SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms, bundle, start"
 
 _SEGMENTS = (
     f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE session = %s AND first BETWEEN %s - 65535 AND %s "
     f"AND first + size > %s AND live AND format = {FORMAT} ORDER BY first"
 )
-_SHELVES_IN = (
+_SEGMENTS_IN = (
     f"SELECT {', '.join(f'search_segments.{name}' for name in SEGMENT_COLUMNS.split(', '))} "
     "FROM sessions JOIN search_segments ON session = uid "
     "WHERE left(namespace, 200) = left(%s, 200) AND namespace = %s "
     f"AND live AND format = {FORMAT} ORDER BY session, first"
 )
+_LIVE_AFTER = (
+    f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE segment > %s AND live AND format = {FORMAT}"
+)
+_LIVE = f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE segment = %s AND live AND format = {FORMAT}"
 _BLOCKS = "SELECT block, content FROM search_blocks WHERE block = ANY(%s::bigint[])"
 _READABLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE left(namespace, 200) = left(%s, 200) AND namespace = %s "
     "AND (%s::text IS NULL OR agent_id IS NULL OR agent_id = %s) ORDER BY uid"
+)
+_CHANGED = f"{_READABLE.removesuffix(' ORDER BY uid')} AND updated_ms >= %s"
+_SUMS_OF_SESSIONS = (
+    "SELECT count(*), coalesce(sum(uid), 0)::bigint, coalesce(sum(updated_ms), 0)::bigint, "
+    "coalesce(sum(message_count), 0)::bigint, coalesce(sum(revision), 0)::bigint, "
+    "coalesce(sum(shared), 0)::bigint FROM sessions WHERE left(namespace, 200) = left(%s, 200) "
+    "AND namespace = %s AND (%s::text IS NULL OR agent_id IS NULL OR agent_id = %s)"
+)
+_SUMS_OF_SEGMENTS = (
+    "SELECT count(*), coalesce(sum(segment), 0)::bigint, coalesce(sum(session), 0)::bigint, "
+    "coalesce(sum(first), 0)::bigint, coalesce(sum(bundle), 0)::bigint FROM search_segments "
+    f"WHERE live AND format = {FORMAT}"
 )
 _STAMPS = (
     "SELECT timestamp_ms FROM messages WHERE session = %s AND position BETWEEN %s AND %s ORDER BY position"
@@ -69,18 +88,41 @@ class PostgresSearchReads(PostgresLookups, IndexReads):
 
     def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
         """See `SearchReads`."""
-        return [
-            SegmentShelf(segment, self._block, self._stamps, self._fetch)
-            for segment in self.segments(uid, first, last)
-        ]
+        return [self.shelf(segment) for segment in self.segments(uid, first, last)]
 
-    def shelves_in(self, namespace: str) -> dict[int, list[Shelf]]:
+    def segments_in(self, namespace: str) -> list[Segment]:
         """See `SearchReads`."""
-        found: dict[int, list[Shelf]] = {}
-        for segment in map(Segment._make, self.query(_SHELVES_IN, (namespace, namespace))):
-            shelf = SegmentShelf(segment, self._block, self._stamps, self._fetch)
-            found.setdefault(segment.session, []).append(shelf)
-        return found
+        return list(map(Segment._make, self.query(_SEGMENTS_IN, (namespace, namespace))))
+
+    def segments_after(self, segment: int) -> list[Segment]:
+        """See `SearchReads`."""
+        return list(map(Segment._make, self.query(_LIVE_AFTER, (segment,))))
+
+    def bundle(self, number: int) -> Segment | None:
+        """See `SearchReads`."""
+        found = self.query(_LIVE, (number,))
+        return Segment._make(found[0]) if found else None
+
+    def shelf(self, segment: Segment) -> Shelf:
+        """See `SearchReads`."""
+        kind = HeldShelf if segment.bundle > 0 else SegmentShelf
+        return kind(segment, self._block, self._stamps, self._fetch)
+
+    def bundle_shelf(self, bundle: Segment, held: Sequence[Segment]) -> Shelf:
+        """See `SearchReads`."""
+        shelf = BundleShelf(bundle, self._block, self._stamps, self._fetch)
+        shelf.held = held
+        return shelf
+
+    def changed_since(self, namespace: str, agent_id: str | None, stamp_ms: int) -> list[SessionRecord]:
+        """See `SearchReads`."""
+        found = self.query(_CHANGED, (namespace, namespace, agent_id, agent_id, stamp_ms))
+        return [session_record(row) for row in found]
+
+    def sums(self, namespace: str, agent_id: str | None) -> Sums | None:
+        """See `SearchReads`."""
+        sessions = self.query(_SUMS_OF_SESSIONS, (namespace, namespace, agent_id, agent_id))[0]
+        return Sums(*sessions, *self.query(_SUMS_OF_SEGMENTS)[0])
 
     def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
         """See `SearchReads`."""

@@ -8,18 +8,19 @@ take, because a write that moves or erases messages must find every segment of t
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from sidecar.store.indexing.bundles import LooseSegment
 from sidecar.store.indexing.segments import FORMAT, Blocks, Segment
 from sidecar.store.postgres.connection import Row, Value
 from sidecar.store.postgres.index_reads import SEGMENT_COLUMNS, IndexReads, block_id
 from sidecar.store.postgres.locking import place_of_session
-from sidecar.store.postgres.reads import SESSION_COLUMNS, session_record
+from sidecar.store.postgres.reads import SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.postgres.schema import INDEX_LOCKS, LOCKS, STRUCTURE_LOCK
 from sidecar.store.postgres.statements import LOCK_PLACES, LOCK_SHARED
 from sidecar.store.records import SessionRecord
 
 _ADD_SEGMENT = (
-    "INSERT INTO search_segments (session, first, size, term_bits, total, earliest_ms, latest_ms, live, "
-    f"format) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, {FORMAT}) RETURNING segment"
+    "INSERT INTO search_segments (session, first, size, term_bits, total, earliest_ms, latest_ms, bundle, "
+    f"start, live, format) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, {FORMAT}) RETURNING segment"
 )
 _ADD_BLOCKS = "INSERT INTO search_blocks (block, content) VALUES (%s, %s)"
 _SESSION_NOW = f"SELECT {SESSION_COLUMNS} FROM sessions WHERE uid = %s"
@@ -34,21 +35,43 @@ _GROWN = (
     "OR message_count - shared - coalesce(indexed, 0) >= %s AND updated_ms < %s ORDER BY uid"
 )
 _LEFTOVERS = f"SELECT segment FROM search_segments WHERE session = %s AND (NOT live OR format < {FORMAT})"
-_GONE = (
-    "DELETE FROM search_blocks USING gone "
+_LOOSE = (
+    f"SELECT {', '.join(f'search_segments.{name}' for name in SEGMENT_COLUMNS.split(', '))}, namespace, "
+    "agent_id FROM search_segments JOIN sessions ON session = uid "
+    f"WHERE live AND format = {FORMAT} AND bundle = 0 AND updated_ms < %s AND size < %s "
+    "ORDER BY namespace, agent_id, uid, first"
+)
+_ONE = "SELECT segment, bundle FROM search_segments WHERE segment = %s"
+_HELD = "SELECT segment, session FROM search_segments WHERE bundle = ANY(%s::bigint[])"
+_RELEASE = "UPDATE search_segments SET bundle = 0 WHERE bundle = ANY(%s::bigint[])"
+_DROP = "DELETE FROM search_segments WHERE segment = ANY(%s::bigint[])"
+_DROP_BLOCKS = (
+    "DELETE FROM search_blocks USING unnest(%s::bigint[]) AS gone (segment) "
     "WHERE block >= gone.segment << 16 AND block < (gone.segment + 1) << 16"
 )
-_DROP = f"WITH gone AS (DELETE FROM search_segments WHERE segment = %s RETURNING segment) {_GONE}"
-DROP_BEHIND = (
-    "WITH gone AS (DELETE FROM search_segments WHERE session = %s AND first + size > %s RETURNING segment) "
-    f"{_GONE}"
-)
-DROP_ACROSS = (
-    "WITH gone AS (DELETE FROM search_segments WHERE session = %s AND (first < %s AND first + size > %s "
-    f"OR first <= %s AND first + size > %s OR NOT live) RETURNING segment) {_GONE}"
+BEHIND = "SELECT segment, bundle FROM search_segments WHERE session = %s AND first + size > %s"
+ACROSS = (
+    "SELECT segment, bundle FROM search_segments WHERE session = %s AND (first < %s AND first + size > %s "
+    "OR first <= %s AND first + size > %s OR NOT live)"
 )
 SHIFT = "UPDATE search_segments SET first = first + %s WHERE session = %s AND first >= %s"
 MOVE = "UPDATE search_segments SET session = %s WHERE session = %s AND first BETWEEN %s AND %s"
+
+
+def erase(reads: PostgresReads, segments: list[Row]) -> set[int]:
+    """Erase segments, each given with its bundle, and with them the bundles that they are in.
+
+    The sessions of which something is no longer indexed because of that.
+    """
+    if not segments:
+        return set()
+    gone = {number for segment, bundle in segments for number in (segment, abs(bundle)) if number}
+    held = reads.query(_HELD, (list(gone),))
+    reads.cursor.execute(_RELEASE, ([-segment for segment in gone],))
+    gone.update(segment for segment, _ in held)
+    for statement in (_DROP, _DROP_BLOCKS):
+        reads.cursor.execute(statement, (list(gone),))
+    return {session for _, session in held}
 
 
 class IndexTables(IndexReads):
@@ -95,6 +118,17 @@ class IndexTables(IndexReads):
         """See `IndexStore`."""
         return self.value(_SIZE, (uid, first, last))
 
+    def loose(self, before_ms: int, below: int) -> list[LooseSegment]:
+        """See `IndexStore`."""
+        found = self.query(_LOOSE, (before_ms, below))
+        return [LooseSegment(Segment._make(row[:-2]), *row[-2:]) for row in found]
+
+    def promise(self, segments: list[int], bundle: int) -> None:
+        """See `IndexStore`."""
+        self.cursor.execute(
+            "UPDATE search_segments SET bundle = %s WHERE segment = ANY(%s::bigint[])", (-bundle, segments)
+        )
+
     def add(self, segment: Segment, *, live: bool) -> int:
         """See `IndexStore`."""
         return self.value(_ADD_SEGMENT, (*segment[1:], live))
@@ -125,9 +159,10 @@ class IndexTables(IndexReads):
     def retire(self, segments: list[int]) -> None:
         """See `IndexStore`."""
         self.cursor.execute(
-            "UPDATE search_segments SET live = false WHERE segment = ANY(%s::bigint[])", (segments,)
+            "UPDATE search_segments SET live = false, bundle = 0 WHERE segment = ANY(%s::bigint[])",
+            (segments,),
         )
 
     def drop(self, segment: int) -> None:
         """See `IndexStore`."""
-        self.cursor.execute(_DROP, (segment,))
+        erase(self, self.query(_ONE, (segment,)))

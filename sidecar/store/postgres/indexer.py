@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import psycopg
 
 from sidecar.store.indexing import jobs
+from sidecar.store.indexing.bundles import bundle
 from sidecar.store.postgres.connection import connect
 from sidecar.store.postgres.index_tables import IndexTables
 from sidecar.store.search import Extract
@@ -23,6 +24,8 @@ _RETRY_S = 1.0
 _LOOK_AROUND_S = 300.0
 """Until what other processes have left is looked for again."""
 _REMEMBERED = 20_000
+_BUNDLES = 0
+"""Stands among sessions for the bundles of all."""
 
 
 class Indexer:
@@ -97,6 +100,7 @@ class Indexer:
             with self._changed:
                 for uid in grown:
                     self._waiting.setdefault(uid, 0.0)
+                self._waiting[_BUNDLES] = 0.0
 
     def _next(self) -> int | None:
         """A session to look at, once writes have paused; `None` where it is time to look around."""
@@ -111,6 +115,8 @@ class Indexer:
                 self._working = bool(self._waiting)
                 self._changed.wait(wait_s)
             ready = [uid for uid, at in self._waiting.items() if at <= time.monotonic()]
+            if len(ready) > 1 and ready[0] == _BUNDLES:
+                ready.reverse()
             if self._ending or not ready:
                 return None
             self._working = True
@@ -166,9 +172,13 @@ class Indexer:
 
 
 def _work(tables: IndexTables, extract: Extract, uid: int) -> Iterator[None]:
-    """Everything that is to do for one session."""
+    """Everything that is to do for one session, or for bundles."""
     work = jobs.IndexJobs(tables, extract)
     work.take_over(tables.leftovers(uid))
+    if uid == _BUNDLES:
+        yield from bundle(tables, work.take_over)
+        yield from work.clean()
+        return
     while True:
         yield from work.clean()
         if not ((yield from work.merge(uid)) or (yield from work.build(uid))):

@@ -173,6 +173,11 @@ MIGRATIONS = (
 
     CREATE TABLE search_blocks (block BIGINT PRIMARY KEY, content BYTEA NOT NULL);
     """,
+    """
+    ALTER TABLE search_segments ADD COLUMN bundle BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE search_segments ADD COLUMN start BIGINT NOT NULL DEFAULT 0;
+    CREATE INDEX search_segment_by_bundle ON search_segments (bundle) WHERE bundle <> 0;
+    """,
 )
 """Each entry brings the schema from the version that is its index to the next. Entries are never changed."""
 

@@ -8,7 +8,7 @@ from sidecar.store.contract import DERIVED, Facts, SessionRef, SessionSettings, 
 from sidecar.store.postgres.buffer import PostgresBuffers
 from sidecar.store.postgres.connection import Connection, Row, Value
 from sidecar.store.postgres.escaping import short
-from sidecar.store.postgres.index_tables import DROP_ACROSS, DROP_BEHIND, MOVE, SHIFT
+from sidecar.store.postgres.index_tables import ACROSS, BEHIND, MOVE, SHIFT, erase
 from sidecar.store.postgres.locking import places_of, runs_alone, sessions_of
 from sidecar.store.postgres.reads import PostgresReads, session_record
 from sidecar.store.postgres.schema import LOCKS, STRUCTURE_LOCK
@@ -175,7 +175,7 @@ class PostgresTables(PostgresReads):
 
     def shift_rows(self, uid: int, first: int, by: int) -> None:
         """See `Tables`."""
-        self._change(DROP_ACROSS, uid, first, first, first - 1, first)
+        self._drop_segments(ACROSS, uid, first, first, first - 1, first)
         self._change(SHIFT, by, uid, first)
         self.touched[uid] = _MUCH
         self._change(SHIFT_AWAY, by, uid, first)
@@ -183,14 +183,14 @@ class PostgresTables(PostgresReads):
 
     def drop_rows(self, uid: int, first: int) -> None:
         """See `Tables`."""
-        self._change(DROP_BEHIND, uid, first)
+        self._drop_segments(BEHIND, uid, first)
         for table in ("facts", "lacking"):
             self._change(f"DELETE FROM {table} WHERE row_id IN ({ROWS_FROM})", uid, first)
         self._change("DELETE FROM messages WHERE session = %s AND position >= %s", uid, first)
 
     def move_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
         """See `Tables`."""
-        self._change(DROP_ACROSS, source.uid, first, first, last, last + 1)
+        self._drop_segments(ACROSS, source.uid, first, first, last, last + 1)
         self._change(MOVE, uid, source.uid, first, last)
         self.touched[uid] = self.touched[source.uid] = _MUCH
         self._change(MOVE_ROWS, source.tag, uid, source.uid, first, last)
@@ -303,6 +303,10 @@ class PostgresTables(PostgresReads):
     def copy_summaries(self, uid: int, target: int, last: int) -> None:
         """See `Tables`."""
         self._change(COPY_SUMMARIES, target, uid, last)
+
+    def _drop_segments(self, which: str, *bindings: int) -> None:
+        for uid in erase(self, self.query(which, bindings)):
+            self.touched[uid] = _MUCH
 
     def _change(self, statement: str, *bindings: Value) -> int:
         """Run a statement; how many rows it changed."""

@@ -1,15 +1,18 @@
 """Reads of a search from SQLite: messages, and what is indexed of them."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from sidecar.store.indexing.blocks import APART_BLOCKS, LENGTHS_BLOCK, VOCABULARY_BLOCKS
+from sidecar.store.indexing.bundles import BundleShelf, HeldShelf
+from sidecar.store.indexing.covering import Sums
 from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
 from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.records import SessionRecord
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.reads import SESSION_COLUMNS, SQLiteReads, session_record
 
-SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms"
+SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms, bundle, start"
 
 _SEGMENTS = (
     f"SELECT {SEGMENT_COLUMNS} FROM search_segments "
@@ -19,19 +22,32 @@ _SHELVES = (
     f"{_SEGMENTS.removesuffix(' ORDER BY first')} "
     f"AND EXISTS (SELECT 1 FROM marks WHERE name = 'index_format' AND value = {FORMAT}) ORDER BY first"
 )
-_SHELVES_IN = (
+_SEGMENTS_IN = (
     f"SELECT {', '.join(f'search_segments.{name}' for name in SEGMENT_COLUMNS.split(', '))} "
     "FROM sessions JOIN search_segments ON session = uid WHERE namespace = ? AND live "
     f"AND EXISTS (SELECT 1 FROM marks WHERE name = 'index_format' AND value = {FORMAT}) "
     "ORDER BY session, first"
 )
+_LIVE_AFTER = f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE segment > ? AND live"
+_LIVE = f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE segment = ? AND live"
 _BLOCK = "SELECT content FROM search_blocks WHERE block = ?"
 _READABLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE namespace = ?1 "
     "AND (?2 IS NULL OR agent_id IS NULL OR agent_id = ?2) ORDER BY uid"
 )
+_CHANGED = f"{_READABLE.removesuffix(' ORDER BY uid')} AND updated_ms >= ?3"
+_SUMS_OF_SESSIONS = (
+    "SELECT count(*), coalesce(sum(uid), 0), coalesce(sum(updated_ms), 0), coalesce(sum(message_count), 0), "
+    "coalesce(sum(revision), 0), coalesce(sum(shared), 0) FROM sessions WHERE namespace = ?1 "
+    "AND (?2 IS NULL OR agent_id IS NULL OR agent_id = ?2)"
+)
+_SUMS_OF_SEGMENTS = (
+    "SELECT count(*), coalesce(sum(segment), 0), coalesce(sum(session), 0), coalesce(sum(first), 0), "
+    "coalesce(sum(bundle), 0) FROM search_segments WHERE live"
+)
 _STAMPS = "SELECT timestamp_ms FROM messages WHERE session = ? AND position BETWEEN ? AND ? ORDER BY position"
 _KEPT_BYTES = 32 << 20
+_KEPT_SUMS = 8
 
 
 def block_id(segment: int, number: int) -> int:
@@ -59,20 +75,54 @@ class SQLiteSearchReads(IndexReads):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
+        self._sums: dict[tuple[str, str | None], tuple[int, Sums]] = {}
         self._kept: OrderedDict[tuple[int, int], bytes | None] = OrderedDict()
         self._kept_bytes = 0
 
     def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
         """See `SearchReads`."""
         found = self.query(_SHELVES, (uid, first, last, first))
-        return [SegmentShelf(Segment._make(row), self._block, self._stamps) for row in found]
+        return [self.shelf(Segment._make(row)) for row in found]
 
-    def shelves_in(self, namespace: str) -> dict[int, list[Shelf]]:
+    def segments_in(self, namespace: str) -> list[Segment]:
         """See `SearchReads`."""
-        found: dict[int, list[Shelf]] = {}
-        for segment in map(Segment._make, self.query(_SHELVES_IN, (namespace,))):
-            found.setdefault(segment.session, []).append(SegmentShelf(segment, self._block, self._stamps))
-        return found
+        return list(map(Segment._make, self.query(_SEGMENTS_IN, (namespace,))))
+
+    def segments_after(self, segment: int) -> list[Segment]:
+        """See `SearchReads`."""
+        return list(map(Segment._make, self.query(_LIVE_AFTER, (segment,))))
+
+    def bundle(self, number: int) -> Segment | None:
+        """See `SearchReads`."""
+        found = self.query(_LIVE, (number,))
+        return Segment._make(found[0]) if found else None
+
+    def shelf(self, segment: Segment) -> Shelf:
+        """See `SearchReads`."""
+        kind = HeldShelf if segment.bundle > 0 else SegmentShelf
+        return kind(segment, self._block, self._stamps)
+
+    def bundle_shelf(self, bundle: Segment, held: Sequence[Segment]) -> Shelf:
+        """See `SearchReads`."""
+        shelf = BundleShelf(bundle, self._block, self._stamps)
+        shelf.held = held
+        return shelf
+
+    def changed_since(self, namespace: str, agent_id: str | None, stamp_ms: int) -> list[SessionRecord]:
+        """See `SearchReads`."""
+        return [session_record(row) for row in self.query(_CHANGED, (namespace, agent_id, stamp_ms))]
+
+    def sums(self, namespace: str, agent_id: str | None) -> Sums | None:
+        """See `SearchReads`; counted anew only when somebody has written to the file."""
+        version = self.value("PRAGMA data_version")
+        counted, sums = self._sums.get((namespace, agent_id), (None, None))
+        if counted != version or sums is None:
+            sessions = self.query(_SUMS_OF_SESSIONS, (namespace, agent_id))[0]
+            sums = Sums(*sessions, *self.query(_SUMS_OF_SEGMENTS)[0])
+            if len(self._sums) > _KEPT_SUMS:
+                self._sums.clear()
+            self._sums[namespace, agent_id] = version, sums
+        return sums
 
     def readable(self, namespace: str, agent_id: str | None) -> list[SessionRecord]:
         """See `SearchReads`."""

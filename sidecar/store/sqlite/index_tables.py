@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from sidecar.store.indexing.bundles import LooseSegment
 from sidecar.store.indexing.segments import FORMAT, Blocks, Segment
 from sidecar.store.records import SessionRecord
 from sidecar.store.sqlite.connection import Connection, Row
@@ -12,7 +13,7 @@ from sidecar.store.sqlite.reads import SESSION_COLUMNS, session_record
 _SESSION_NOW = f"SELECT {SESSION_COLUMNS} FROM sessions WHERE uid = ?"
 _ADD_SEGMENT = (
     "INSERT INTO search_segments (session, first, size, term_bits, total, earliest_ms, latest_ms, "
-    "live) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    "bundle, start, live) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _ADD_BLOCK = "INSERT INTO search_blocks (block, content) VALUES (?, ?)"
 _DROP_BLOCKS = "DELETE FROM search_blocks WHERE block BETWEEN ? AND ?"
@@ -24,6 +25,14 @@ _ACROSS = (
 )
 
 
+_LOOSE = (
+    f"SELECT {', '.join(f'search_segments.{name}' for name in SEGMENT_COLUMNS.split(', '))}, namespace, "
+    "agent_id FROM search_segments JOIN sessions ON session = uid "
+    "WHERE live AND bundle = 0 AND size < ?2 AND updated_ms < ?1 ORDER BY namespace, agent_id, uid, first"
+)
+_BUNDLE_OF = "SELECT bundle FROM search_segments WHERE segment = ?"
+_HELD = "SELECT segment, session FROM search_segments WHERE bundle = ?"
+_RELEASE = "UPDATE search_segments SET bundle = 0 WHERE bundle = ?"
 _SIZE = "SELECT sum(length(body)) FROM messages WHERE session = ? AND position BETWEEN ? AND ?"
 
 
@@ -37,6 +46,8 @@ class IndexTables(IndexReads):
     def __init__(self, connection: Connection, note_rewriting: Callable[[], None] = _nothing) -> None:
         super().__init__(connection)
         self._note_rewriting = note_rewriting
+        self.bared: set[int] = set()
+        """Sessions of which something is no longer indexed, because a neighbour was erased."""
 
     @contextmanager
     def step(self, session: SessionRecord | None) -> Generator[None, None, None]:
@@ -90,6 +101,18 @@ class IndexTables(IndexReads):
         )
         return dropped
 
+    def loose(self, before_ms: int, below: int) -> list[LooseSegment]:
+        """See `IndexStore`."""
+        found = self.query(_LOOSE, (before_ms, below))
+        return [LooseSegment(Segment._make(row[:-2]), *row[-2:]) for row in found]
+
+    def promise(self, segments: list[int], bundle: int) -> None:
+        """See `IndexStore`."""
+        for segment in segments:
+            self._cursor.execute(
+                "UPDATE search_segments SET bundle = ? WHERE segment = ?", (-bundle, segment)
+            )
+
     def add(self, segment: Segment, *, live: bool) -> int:
         """Note a segment; the number given to it."""
         self._cursor.execute(_ADD_SEGMENT, (*segment[1:], int(live)))
@@ -104,7 +127,9 @@ class IndexTables(IndexReads):
     def retire(self, segments: list[int]) -> None:
         """Let searches no longer see these segments."""
         for segment in segments:
-            self._cursor.execute("UPDATE search_segments SET live = 0 WHERE segment = ?", (segment,))
+            self._cursor.execute(
+                "UPDATE search_segments SET live = 0, bundle = 0 WHERE segment = ?", (segment,)
+            )
 
     def reveal(self, segment: int, first: int) -> None:
         """Let searches see a segment, which begins at this position."""
@@ -117,7 +142,7 @@ class IndexTables(IndexReads):
         return [segment for (segment,) in self.query("SELECT segment FROM search_segments WHERE NOT live")]
 
     def drop(self, segment: int) -> None:
-        """Erase a segment."""
+        """Erase a segment, and with it the bundle that it is in."""
         self._drop([(segment,)])
 
     def exists(self, segment: int) -> bool:
@@ -138,7 +163,17 @@ class IndexTables(IndexReads):
             self._cursor.execute("INSERT OR REPLACE INTO marks VALUES ('index_format', ?)", (FORMAT,))
 
     def _drop(self, segments: list[Row]) -> bool:
+        gone = {segment for (segment,) in segments}
         for (segment,) in segments:
+            bundle = self.value(_BUNDLE_OF, (segment,))
+            if bundle:
+                gone.add(abs(bundle))
+        for segment in list(gone):
+            self._cursor.execute(_RELEASE, (-segment,))
+            for held, session in self.query(_HELD, (segment,)):
+                gone.add(held)
+                self.bared.add(session)
+        for segment in gone:
             self._cursor.execute(_DROP_BLOCKS, (block_id(segment, 0), block_id(segment, 0xFFFF)))
             self._cursor.execute(_DROP_SEGMENT, (segment,))
         return bool(segments)

@@ -173,6 +173,11 @@ MIGRATIONS = (
     CREATE INDEX spawn_by_session ON spawns (child_id, namespace) WHERE child_id IS NOT NULL;
     CREATE INDEX spawn_by_expiry ON spawns (expires_ms) WHERE expires_ms IS NOT NULL;
     """,
+    """
+    ALTER TABLE search_segments ADD COLUMN bundle INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE search_segments ADD COLUMN start INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX search_segment_by_bundle ON search_segments (bundle) WHERE bundle <> 0;
+    """,
 )
 """Each entry brings the schema from the version that is its index to the next. Entries are never changed."""
 

@@ -182,12 +182,14 @@ class SQLiteTables(SQLiteReads):
     def shift_rows(self, uid: int, first: int, by: int) -> None:
         """See `Tables`."""
         self._index.shift(uid, first, by)
+        self._note_bared()
         self._rewrite(_SHIFT_AWAY, (by, uid, first))
         self._rewrite(_SHIFT_BACK, (uid,))
 
     def drop_rows(self, uid: int, first: int) -> None:
         """See `Tables`."""
         self._index.drop_behind(uid, first)
+        self._note_bared()
         self._rewrite("INSERT OR REPLACE INTO marks VALUES ('next_row', ?)", (self.take_row_ids(0),))
         self._rewrite(
             "DELETE FROM facts WHERE row_id IN "
@@ -200,6 +202,7 @@ class SQLiteTables(SQLiteReads):
         """See `Tables`."""
         self._index.move(source.uid, uid, first, last)
         self.touched.add(uid)
+        self._note_bared()
         self._rewrite(_MOVE_ROWS, (source.tag, uid, source.uid, first, last))
 
     def copy_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
@@ -326,6 +329,10 @@ class SQLiteTables(SQLiteReads):
 
             self._index_tables = IndexTables(self.connection)
         return self._index_tables
+
+    def _note_bared(self) -> None:
+        self.touched |= self._index.bared
+        self._index.bared.clear()
 
     def _first_free_row(self) -> int:
         newest = self.value("SELECT max(row_id) FROM messages")

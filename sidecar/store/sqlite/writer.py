@@ -121,18 +121,20 @@ class Writer:
         """The next write; pauses are used for what nobody waits for."""
         if self._queue.empty():
             self._checkpoints.rest()
-        while self._indexer is None or self._indexer.has_work:
+        while True:
+            indexer = self._indexer
+            pause_s = _PAUSE_S if indexer is None or indexer.has_work else indexer.rests_s
             try:
-                return self._queue.get(timeout=_PAUSE_S)
+                return self._queue.get(timeout=pause_s)
             except Empty:
                 self._index_in_pause()
-        return self._queue.get()
 
     def _index_in_pause(self) -> None:
         if self._indexer is None:
             from sidecar.store.sqlite.indexer import Indexer
 
             self._indexer = Indexer(self._tables.connection, self._extract, self._checkpoints.note_rewriting)
+        self._indexer.look_at_rested()
         while self._queue.empty() and self._indexer.has_work:
             self._indexer.step()
             self._checkpoints.rest()
