@@ -8,10 +8,12 @@ import apsw
 import pytest
 
 from sidecar.store.contract import SessionRef
+from sidecar.store.indexing import bundles
 from sidecar.store.indexing import jobs as index_jobs
 from sidecar.store.postgres import indexer as postgres_indexer
 from sidecar.store.postgres import writer as postgres_writer
 from sidecar.store.search import Searchable, SearchKind, SearchQuery, SearchResult
+from sidecar.store.sqlite import indexer as sqlite_indexer
 from sidecar.store.sqlite import writer
 from tests.store_kit import LIMIT_S, REF, Driver
 
@@ -45,6 +47,27 @@ def index_in_small_portions(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(postgres_writer, "_INDEX_FROM_S", 0.001)
     patch.setattr(postgres_indexer, "_PAUSE_S", 0.001)
     patch.setattr(postgres_indexer, "_RETRY_S", 0.01)
+
+
+def bundle_soon(patch: pytest.MonkeyPatch) -> None:
+    """Let stores bundle a few messages of sessions at once, as if all were at rest."""
+    patch.setattr(index_jobs, "FEW", 2)
+    patch.setattr(index_jobs, "RESTED_MS", -60_000)
+    patch.setattr(bundles, "FULL", 24)
+    patch.setattr(bundles, "ENOUGH", 8)
+    patch.setattr(sqlite_indexer, "_LATER_S", 0.0)
+    patch.setattr(postgres_indexer, "_LOOK_AROUND_S", 0.01)
+
+
+def bundled(path: Path) -> int:
+    """How many messages are in bundles in a file."""
+    connection = apsw.Connection(str(path))
+    try:
+        return connection.execute(
+            "SELECT coalesce(sum(size), 0) FROM search_segments WHERE live AND bundle > 0"
+        ).get
+    finally:
+        connection.close()
 
 
 def indexed(path: Path) -> int:

@@ -13,8 +13,9 @@ from sidecar.store.contract import Delete, Fork, SessionRef, Truncate
 from sidecar.store.indexing.folding import fold
 from sidecar.store.indexing.questions import question
 from sidecar.store.indexing.terms import document_terms
+from sidecar.store.search import SearchQuery
 from tests.postgres_server import shared_server
-from tests.search_kit import index_in_small_portions, positions, rest, search
+from tests.search_kit import bundle_soon, index_in_small_portions, positions, rest, search
 from tests.store_kit import Driver, user
 
 REFS = [SessionRef("host", name) for name in "abc"]
@@ -124,6 +125,39 @@ class SearchMachine(RuleBasedStateMachine):
         found = positions(self.driver, piece.replace("_", r"[_]") + r"\w*", "regex", ref=ref, limit=1000)
         assert found == [index for index, text in enumerate(self.texts[ref], 1) if piece in text]
 
+    @rule(needle=NEEDLES, backwards=st.booleans(), without=st.none() | st.sampled_from(REFS))
+    def find_literal_anywhere(self, needle: str, backwards: bool, without: SessionRef | None) -> None:
+        query = SearchQuery(text=needle, kind="literal", limit=1000, newest_first=backwards)
+        left_out = () if without is None else (without,)
+        found = self.driver.run(
+            self.driver.store.search_sessions("host", query, without=left_out)  # pyright: ignore
+        )
+        hidden = set[tuple[int, str]]() if without is None else set(enumerate(self.texts[without], 1))
+        wanted = {
+            (position, text)
+            for ref, texts in self.texts.items()
+            if ref != without
+            for position, text in enumerate(texts, 1)
+            if fold(needle) in fold(text)
+        }
+        told = {(hit.position, self.texts[hit.ref][hit.position - 1]) for hit in found.hits}
+        assert wanted - hidden <= told <= wanted
+        assert found.complete
+
+    @rule(asked=st.sampled_from(["apple", "foo_bar", "苹果", "apple E12"]))
+    def find_words_anywhere(self, asked: str) -> None:
+        query = SearchQuery(text=asked, limit=1000)
+        found = self.driver.run(self.driver.store.search_sessions("host", query))  # pyright: ignore
+        terms = set(question(asked).required + question(asked).helpful)
+        wanted = {
+            (position, text)
+            for texts in self.texts.values()
+            for position, text in enumerate(texts, 1)
+            if not terms.isdisjoint(document_terms(text).counts)
+        }
+        assert {(hit.position, self.texts[hit.ref][hit.position - 1]) for hit in found.hits} == wanted
+        assert found.complete
+
     @invariant()
     def an_empty_question_finds_nothing(self) -> None:
         assert search(self.driver, "", ref=REFS[0]).hits == []
@@ -133,11 +167,14 @@ SLOW = [HealthCheck.too_slow]
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("kind", "examples"), [("memory", 40), ("sqlite", 80), ("postgres", 40)])
+@pytest.mark.parametrize("rested", [False, True], ids=["awake", "rested"])
+@pytest.mark.parametrize(("kind", "examples"), [("memory", 20), ("sqlite", 50), ("postgres", 20)])
 def test_searches_find_what_a_look_at_every_message_finds(
-    kind: str, examples: int, monkeypatch: pytest.MonkeyPatch
+    kind: str, examples: int, rested: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index_in_small_portions(monkeypatch)
+    if rested:
+        bundle_soon(monkeypatch)
     machine = type("Machine", (SearchMachine,), {"kind": kind})
     run_state_machine_as_test(
         machine,

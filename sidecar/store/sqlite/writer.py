@@ -134,6 +134,7 @@ class Writer:
             from sidecar.store.sqlite.indexer import Indexer
 
             self._indexer = Indexer(self._tables.connection, self._extract, self._checkpoints.note_rewriting)
+            self._note_touched(0)
         self._indexer.look_at_rested()
         while self._queue.empty() and self._indexer.has_work:
             self._indexer.step()
@@ -141,10 +142,14 @@ class Writer:
 
     def _index_behind(self, writes: int) -> None:
         if self._indexer is not None:
-            self._indexer.note(self._tables.touched, writes)
-            self._tables.touched.clear()
+            self._note_touched(writes)
             if self._indexer.lags:
                 self._indexer.step()
+
+    def _note_touched(self, writes: int) -> None:
+        assert self._indexer is not None
+        self._indexer.note(self._tables.touched, writes)
+        self._tables.touched.clear()
 
     def _refuse_all(self, error: Exception) -> None:
         """Answer every write with the failure, so that nobody waits for a writer that is no more."""
