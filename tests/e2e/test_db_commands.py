@@ -191,7 +191,10 @@ def test_vacuum_gives_room_back_while_a_sidecar_serves(tmp_path: Path) -> None:
 
 def test_migrate_tells_the_versions_and_a_dry_run_changes_nothing(filled: Path) -> None:
     connection = apsw.Connection(str(filled / "context.db"))
-    connection.execute("DROP TABLE spawns; PRAGMA user_version = 3")
+    connection.execute(
+        "DROP TABLE spawns; DROP INDEX search_segment_by_bundle; PRAGMA user_version = 3;"
+        "ALTER TABLE search_segments DROP COLUMN bundle; ALTER TABLE search_segments DROP COLUMN start"
+    )
     connection.close()
     assert "db migrate" in refusal(filled, "stats")
     assert db(filled, "migrate", "--dry-run") == {"versionBefore": 3, "versionAfter": 3, "newest": VERSION}
