@@ -169,7 +169,7 @@ def test_a_key_like_a_path_leaves_the_archive_folder_alone(tmp_path: Path) -> No
     age(tmp_path / "state", 40, "../../outside")
     prune(tmp_path / "state", "--older-than", "30", "--archive", str(tmp_path / "archive"))
     assert len(list((tmp_path / "archive").iterdir())) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "state"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "state", "state.log"]
 
 
 def test_a_serving_sidecar_applies_the_rules_between_requests(stored: Path) -> None:
