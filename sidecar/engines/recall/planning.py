@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from msgspec import structs
@@ -12,6 +13,7 @@ from sidecar.engine.host import EngineHost
 from sidecar.engine.signature import digest
 from sidecar.engine.window import SLACK, Window, cut_window, keep_window, tokens_of
 from sidecar.engines.recall.defaults import NOTES_TOKENS, RECALL_TOKENS
+from sidecar.engines.recall.measure import Measure
 from sidecar.engines.recall.notes import write_notes
 from sidecar.engines.recall.recalling import GROWN, Moment, anchor, in_front, last_stored, recalled
 from sidecar.engines.recall.remembered import Remembered
@@ -23,8 +25,11 @@ from sidecar.recall.instructions import standing
 if TYPE_CHECKING:
     from sidecar.engines.recall.settings import RecallSettings
 
-MARGIN = 0.93
+MARGIN = 0.97
 """Share of the budget that is filled: providers count in another way than we do."""
+UNCACHED = 2048
+"""Tokens of a prompt below which providers keep nothing in their caches: there, room that is left for the next
+messages would buy nothing."""
 LOW, HIGH = 0.25, 0.6
 """Shares of the room that the window is cut down to: at least, and where nothing is going to be recalled."""
 NEWEST = 0.5
@@ -33,8 +38,6 @@ TOO_LARGE = 0.7
 """Share of the room beyond which the newest messages are recalled in part, where they need not be sent."""
 NEWEST_TOKENS = 4096
 """Tokens from the end among which the last whole unit is looked for."""
-FULL = 0.95
-"""Share of the room up to which is recalled; what is left takes the next messages."""
 RECALL_SHARE = 0.75
 """Share of the room that the recollection for one prompt takes at most."""
 NOTES_SHARE = 0.25
@@ -69,6 +72,7 @@ class Planner:
     def __init__(self, host: EngineHost) -> None:
         self._host = host
         self._remembered = Remembered()
+        self._measure = Measure(host.tokens)
 
     async def plan(self, session: Session, request: AssembleRequest, before: RecallState) -> Plan:
         """The answer in at most `request.budget` tokens, as far as what the model needs next allows that.
@@ -84,26 +88,27 @@ class Planner:
         reserve = session.calibrated(state.plain_tokens)
         since = None if before.bare else before.cut or None
         window = await keep_window(session.timeline, request.budget, since, reserve)
-        room = int(request.budget * MARGIN)
-        full = int(room * FULL)
-        if window.moved or _is_too_wide(state, room):
+        full = room = int(request.budget * MARGIN)
+        free = max(room - self._taken(session, window._replace(entries=[]), RecallState()), 0)
+        too_much = self._taken(session, window, state) > request.budget
+        if window.moved or too_much or _is_too_wide(state, room):
             window, state = await self.cut(session, room, since, apart=fold(asked) != fold(prompt))
-            full = min(full, int(request.budget * SLACK))
+            full -= _slack(free)
+        elif room <= state.budget * GROWN:
+            full -= _slack(free) // 2
         state = _without_lost(state, window, at)
         if window.cut is None or at is None or not self._recall_tokens or state.quiet == key:
             return Plan(window, state)
         own = [block for block in state.blocks if block.prompt == key and _is_open(block, window, key)]
         if own and room <= own[-1].budget * GROWN:
             return Plan(window, state)
-        free = max(room - tokens_of(window.system), 0)
-        most = int(free * RECALL_SHARE)
+        most = left = full - self._taken(session, window, state)
         if room <= state.budget * GROWN:
-            most = min(most, self._recall_tokens)
-        left = full - window.tokens - session.calibrated(state.plain_tokens)
+            most = min(left, self._recall_tokens)
         moment = Moment(
             prompt, key, window, await in_front(session, window), at, room, _plain(session, min(most, left))
         )
-        block = await recalled(session, self._remembered, moment, state, self._host.tokens.count)
+        block = await recalled(session, self._remembered, moment, state, self._measure.text)
         if block is not None:
             state = structs.replace(state, blocks=[*state.blocks, block])
         return Plan(window, state)
@@ -123,7 +128,8 @@ class Planner:
         """
         newest, _ = await session.timeline.tail(2 * room)
         start = next((i for i, entry in enumerate(newest) if entry.message_id == since), 0)
-        system = tokens_of(await session.timeline.system())
+        standing_first = await session.timeline.system()
+        system = tokens_of(standing_first) + self._measure.excess(standing_first)
         free = max(room - system, 0)
         recall_room = min(self._recall_tokens, int(free * RECALL_SHARE))
         notes_room = min(self._notes_tokens, int(max(free * NOTES_SHARE, min(FEW_NOTES, free / 2))))
@@ -133,17 +139,33 @@ class Planner:
         if target is not None:
             notes_room = min(notes_room, int(target * NOTES_SHARE))
             most = wanted = max(target - notes_room, 0)
-        window = await cut_window(session.timeline, newest[start:], most, wanted)
-        if apart and tokens_of(window.entries) > free * TOO_LARGE:
+        window = await self._cut_window(session, newest[start:], most, wanted)
+        if apart and tokens_of(window.entries) + self._measure.excess(window.entries) > free * TOO_LARGE:
             window = window._replace(entries=[], cut=newest[-1].message_id)
         state = RecallState(cut=window.cut or "", budget=room, bare=not window.entries)
         if window.cut is None:
             return window, state
-        left = max(min(notes_room, (room if target is None else target) - window.tokens), 0)
+        spent = self._taken(session, window, state)
+        left = max(min(notes_room, (room if target is None else target) - spent), 0)
         return window, await self._noted(session, window, _plain(session, left), state)
 
+    async def _cut_window(self, session: Session, entries: Sequence[Entry], room: int, target: int) -> Window:
+        """As `cut_window`, by either count."""
+        window = await cut_window(session.timeline, entries, room, target)
+        excess = self._measure.excess([*window.system, *window.entries])
+        if excess and window.tokens + excess > target:
+            window = await cut_window(session.timeline, entries, room - excess, target - excess)
+        return window
+
+    def _taken(self, session: Session, window: Window, state: RecallState) -> int:
+        """Tokens of everything that a plan holds, by the count that finds more."""
+        texts = [state.notes, *(block.text for block in state.blocks)]
+        own = session.calibrated(state.plain_tokens)
+        excess = self._measure.excess([*window.system, *window.entries], filter(None, texts), own)
+        return window.tokens + own + excess
+
     async def _noted(self, session: Session, window: Window, room: int, state: RecallState) -> RecallState:
-        count = self._host.tokens.count
+        count = self._measure.text
         room -= framed("", count)
         if room <= 0:
             return state
@@ -179,6 +201,11 @@ async def asked_last(session: Session) -> str:
 def prompt_key(prompt: str) -> str:
     """Stands for a prompt."""
     return digest(fold(prompt))
+
+
+def _slack(free: int) -> int:
+    """Tokens that are left for the next messages where the window was cut."""
+    return int(min(free * (1 - SLACK), max(free - UNCACHED, 0) / 2))
 
 
 def _is_too_wide(state: RecallState, room: int) -> bool:
