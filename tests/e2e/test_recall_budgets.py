@@ -10,8 +10,8 @@ from tests.e2e.agent_host import AgentHost, Assembled
 from tests.e2e.conversations import Speaker
 
 PROSE = (
-    "Considerable improvements throughout international transportation infrastructure demonstrate extraordinary "
-    "determination. "
+    "Considerable improvements throughout international transportation infrastructure demonstrate "
+    "extraordinary determination. "
 )
 HAN = "昨天我们去了博物馆看古代艺术品展览然后在公园散步"
 BUDGETS = (600, 1000, 2000, 4000, 8000, 600, 2000)

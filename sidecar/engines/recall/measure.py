@@ -14,15 +14,19 @@ from sidecar.tokens.message_cost import MESSAGE_OVERHEAD, readable_text
 class Measure:
     """Two counts of the same: by the tokenizer, and by characters; the larger one holds.
 
-    Many runtimes take four characters, or one of Han, for a token: of English prose that is up to a third more
-    than a tokenizer finds, of source code it is less.
+    Many runtimes take four characters, or one of Han, for a token: of English prose that is up to a third
+    more than a tokenizer finds, of source code it is less.
     """
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
 
+    def counted(self, text: str) -> int:
+        """Tokens of a text by the tokenizer, before calibration."""
+        return self._counter.count(text)
+
     def text(self, text: str) -> int:
-        """Tokens of a text, before calibration."""
+        """Tokens of a text by the count that finds more, before calibration."""
         return max(self._counter.count(text), rough_tokens(text)) if text else 0
 
     def excess(self, entries: Iterable[Entry], texts: Iterable[str] = (), counted: int = 0) -> int:

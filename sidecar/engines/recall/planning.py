@@ -27,17 +27,16 @@ if TYPE_CHECKING:
 
 MARGIN = 0.97
 """Share of the budget that is filled: providers count in another way than we do."""
-UNCACHED = 2048
-"""Tokens of a prompt below which providers keep nothing in their caches: there, room that is left for the next
-messages would buy nothing."""
 LOW, HIGH = 0.25, 0.6
 """Shares of the room that the window is cut down to: at least, and where nothing is going to be recalled."""
 NEWEST = 0.5
 """Share of the room up to which the newest turn is not cut inside."""
-TOO_LARGE = 0.7
+TOO_LARGE = 0.5
 """Share of the room beyond which the newest messages are recalled in part, where they need not be sent."""
 NEWEST_TOKENS = 4096
 """Tokens from the end among which the last whole unit is looked for."""
+FULL = 0.91
+"""Share of the room up to which later prompts recall; what is left takes the next messages."""
 RECALL_SHARE = 0.75
 """Share of the room that the recollection for one prompt takes at most."""
 NOTES_SHARE = 0.25
@@ -89,26 +88,26 @@ class Planner:
         since = None if before.bare else before.cut or None
         window = await keep_window(session.timeline, request.budget, since, reserve)
         full = room = int(request.budget * MARGIN)
-        free = max(room - self._taken(session, window._replace(entries=[]), RecallState()), 0)
-        too_much = self._taken(session, window, state) > request.budget
+        too_much = window.tokens + reserve > request.budget
         if window.moved or too_much or _is_too_wide(state, room):
             window, state = await self.cut(session, room, since, apart=fold(asked) != fold(prompt))
-            full -= _slack(free)
+            full = _with_slack(request.budget, tokens_of(window.system))
         elif room <= state.budget * GROWN:
-            full -= _slack(free) // 2
+            full = int(room * FULL)
         state = _without_lost(state, window, at)
         if window.cut is None or at is None or not self._recall_tokens or state.quiet == key:
             return Plan(window, state)
         own = [block for block in state.blocks if block.prompt == key and _is_open(block, window, key)]
         if own and room <= own[-1].budget * GROWN:
             return Plan(window, state)
-        most = left = full - self._taken(session, window, state)
+        taken = window.tokens + session.calibrated(state.plain_tokens)
+        most = left = min(full - taken, room - self._taken(session, window, state))
         if room <= state.budget * GROWN:
             most = min(left, self._recall_tokens)
         moment = Moment(
             prompt, key, window, await in_front(session, window), at, room, _plain(session, min(most, left))
         )
-        block = await recalled(session, self._remembered, moment, state, self._measure.text)
+        block = await recalled(session, self._remembered, moment, state, self._measure)
         if block is not None:
             state = structs.replace(state, blocks=[*state.blocks, block])
         return Plan(window, state)
@@ -175,7 +174,7 @@ class Planner:
         notes = write_notes(rules, before, window.entries, room, count)
         if not notes:
             return state
-        tokens, stamp = framed(notes, count), before[-1].timestamp_ms
+        tokens, stamp = framed(notes, self._measure.counted), before[-1].timestamp_ms
         return structs.replace(state, notes=notes, notes_tokens=tokens, notes_ms=stamp)
 
     @property
@@ -203,9 +202,11 @@ def prompt_key(prompt: str) -> str:
     return digest(fold(prompt))
 
 
-def _slack(free: int) -> int:
-    """Tokens that are left for the next messages where the window was cut."""
-    return int(min(free * (1 - SLACK), max(free - UNCACHED, 0) / 2))
+def _with_slack(budget: int, system: int) -> int:
+    """Tokens up to which is recalled where the window was cut; more where system messages fill the budget."""
+    if system * 2 <= budget:
+        return int(budget * SLACK)
+    return system + int((budget * MARGIN - system) * SLACK)
 
 
 def _is_too_wide(state: RecallState, room: int) -> bool:

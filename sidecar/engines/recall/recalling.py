@@ -9,6 +9,7 @@ from sidecar.engine.contract import Session
 from sidecar.engine.entry import Entry
 from sidecar.engine.signature import digest
 from sidecar.engine.window import Window
+from sidecar.engines.recall.measure import Measure
 from sidecar.engines.recall.notes import VALUES
 from sidecar.engines.recall.remembered import Remembered, remark_of
 from sidecar.engines.recall.state import Block, RecallState, framed
@@ -53,12 +54,13 @@ class Moment(NamedTuple):
 
 
 async def recalled(
-    session: Session, remembered: Remembered, moment: Moment, state: RecallState, count: Callable[[str], int]
+    session: Session, remembered: Remembered, moment: Moment, state: RecallState, measure: Measure
 ) -> Block | None:
     """What the moment calls for and is not there yet; `None` where that is nothing.
 
     With clearly more room than the window was cut for, the values and messages in front of it as well.
     """
+    count = measure.text
     room = moment.room - framed("", count)
     window, before = moment.window, moment.before
     if room < LEAST:
@@ -82,7 +84,7 @@ async def recalled(
         prompt=moment.key,
         budget=moment.budget,
         text=text,
-        tokens=framed(text, count),
+        tokens=framed(text, measure.counted),
         shown=recollection.shown,
         ref=digest(f"{moment.anchor.message_id} {text}")[:8],
         timestamp_ms=moment.anchor.timestamp_ms,
