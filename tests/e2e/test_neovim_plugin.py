@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.outside.programs import SERVER, neovim
-from tests.e2e.transcript_files import FILES, OUTPUT, lines, openai
+from tests.e2e.transcript_files import FILES, OUTPUT, THANKS, lines, openai
+from tests.wire.harness import notification, request
 
 PLUGIN = Path(__file__).parents[2] / "clients" / "neovim"
 
@@ -74,12 +75,69 @@ def test_the_commands_list_show_search_compact_and_check_sessions(tmp_path: Path
     assert doctor["lines"][0] == "Everything is well."
 
 
-@pytest.mark.parametrize("name", ["openai-chat lines", "claude-code", "codex", "pi"])
+def another(session: str, *messages: Json) -> Json:
+    """What another process on the store appends."""
+    start = {"initializationOptions": {"contextEngine": {"namespace": "default"}}, "capabilities": {}}
+    said = [
+        request(0, "initialize", {"processId": None, **start}),
+        *(
+            request(number, "context/ingest", {"sessionId": session, "message": message})
+            for number, message in enumerate(messages, 1)
+        ),
+        request("end", "shutdown"),
+        notification("exit"),
+    ]
+    return {"do": "another", "input": "".join(json.dumps(message) + "\n" for message in said)}
+
+
+def test_what_is_shown_follows_what_another_process_does(tmp_path: Path) -> None:
+    first, second, third = ({"role": "user", "content": f"question {number}"} for number in (1, 2, 3))
+    played = play(
+        tmp_path,
+        another("s", first),
+        run("Context"),
+        another("other", first),
+        {"do": "shown", "words": "other"},
+        run("Context s"),
+        another("s", second),
+        {"do": "shown", "words": "question 2"},
+        run("edit context-sidecar://session/s"),
+        another("s", third),
+        {"do": "shown", "words": "question 3"},
+    )
+    assert [line.split()[0] for line in played["results"][3]["lines"]] == ["other", "s"]
+    assert "2 messages" in "\n".join(played["results"][6]["lines"])
+    assert [json.loads(line)["content"] for line in played["results"][9]["lines"]] == [
+        "question 1",
+        "question 2",
+        "question 3",
+    ]
+    assert played["said"] in ([], {})
+
+
+def test_a_lens_opens_what_the_model_sees_up_to_its_turn(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        ingest("stones", *openai()),
+        run("edit context-sidecar://session/stones"),
+        {"do": "click", "lens": 1},
+        run("edit context-sidecar://session/stones"),
+        {"do": "click", "lens": 2},
+    )
+    first, second = played["results"][2], played["results"][4]
+    assert "Context of stones at t1" in first["name"]
+    assert any(line.startswith("[t1 sent: ") for line in first["lines"])
+    assert OUTPUT.splitlines()[0] in first["lines"]
+    assert THANKS not in first["lines"] and THANKS in second["lines"]
+
+
+@pytest.mark.parametrize("name", FILES)
 def test_a_transcript_shows_tokens_and_answers_as_a_language_does(tmp_path: Path, name: str) -> None:
     file = tmp_path / "session 1.jsonl"
     file.write_text(FILES[name], encoding="utf-8")
-    line = next(number for number, row in enumerate(FILES[name].splitlines()) if "a.txt" in row)
-    place = {"position": {"line": line, "character": 12}}
+    rows = FILES[name].splitlines()
+    line = next(number for number, row in enumerate(rows) if "a.txt" in row)
+    place = {"position": {"line": line, "character": rows[line].index("a.txt")}}
     played = play(
         tmp_path,
         run(f"edit {str(file).replace(' ', chr(92) + ' ')}"),
@@ -95,7 +153,8 @@ def test_a_transcript_shows_tokens_and_answers_as_a_language_does(tmp_path: Path
     _, tokens, symbols, definition, hover, folds, lenses, _, hidden = played["results"]
     assert all(shown.endswith("tokens") for _, shown in tokens)
     assert [symbol["name"].split(":")[0] for symbol in symbols] == ["t1", "t2"]
-    assert [found["range"]["start"]["line"] for found in definition] == [line - 1]
+    call = symbols[0]["children"][1]["range"]["start"]["line"]
+    assert [found["range"]["start"]["line"] for found in definition] == [call]
     assert "`bash`" in hover["contents"]["value"]
     assert folds and len(lenses) == 2
     assert hidden == [] or hidden == {}

@@ -27,7 +27,8 @@ end
 local said = {}
 vim.notify = function(text) table.insert(said, text) end
 
-local steps = {
+local steps
+steps = {
   --- Runs a command; the buffer that is current then.
   run = function(step)
     vim.cmd(step.command)
@@ -58,6 +59,24 @@ local steps = {
       return answer.result
     end
     error('nobody has answered')
+  end,
+  --- Runs the command of a code lens in the current buffer; the buffer that is current then.
+  click = function(step)
+    local lenses = steps.language { method = 'textDocument/codeLens', params = vim.empty_dict() }
+    local command = lenses[step.lens].command
+    vim.lsp.commands[command.command](command)
+    return { name = vim.api.nvim_buf_get_name(0), lines = lines() }
+  end,
+  --- Another process on the same store takes messages of the protocol, one a line.
+  another = function(step)
+    local printed = vim.fn.system({ vim.env.SERVER, 'serve' }, step.input)
+    if vim.v.shell_error ~= 0 then error(printed) end
+    return printed
+  end,
+  --- Waits until the current buffer shows words; its lines then.
+  shown = function(step)
+    wait_for(step.words, function() return table.concat(lines(), '\n'):find(step.words, 1, true) ~= nil end)
+    return { lines = lines() }
   end,
   complete = function(step) return vim.fn.getcompletion(step.line, 'cmdline') end,
   diagnostics = function(step)

@@ -4,7 +4,11 @@ local M = {}
 
 local DEFAULT = 'openai'
 
+-- The command of code lenses that open what the model sees at a turn.
+local SHOW = 'contextSidecar.showContext'
+
 local clients = {}
+local waiting = 0
 
 M.MISSING = 'context-sidecar is not installed. Install it with: uv tool install "context-sidecar[lsp]" '
   .. '(or pipx install "context-sidecar[lsp]"), or name the program in setup { cmd = { ... } }.'
@@ -12,6 +16,7 @@ M.MISSING = 'context-sidecar is not installed. Install it with: uv tool install 
 local function capabilities()
   local declared = vim.lsp.protocol.make_client_capabilities()
   declared.textDocument.publishDiagnostics = declared.textDocument.publishDiagnostics or {}
+  declared.experimental = { commands = { commands = { SHOW } } }
   return declared
 end
 
@@ -25,17 +30,25 @@ local function options(format)
     init_options = {
       contextEngine = {
         host = { id = 'neovim' },
+        hostCapabilities = { 'session/changed' },
         namespace = settings.namespace,
         messageFormat = format or DEFAULT,
         engine = settings.engine,
         config = settings.config,
       },
     },
+    handlers = {
+      ['session/changed'] = function(_, params) require('context_sidecar.live').changed(params) end,
+    },
     on_attach = function(_, buffer)
       if settings.tokens then require('context_sidecar.tokens').show(buffer) end
     end,
     on_exit = function() clients[format or DEFAULT] = nil end,
   }
+end
+
+vim.lsp.commands[SHOW] = function(command)
+  require('context_sidecar.commands').turn(command.arguments[1])
 end
 
 local function start(config)
@@ -75,16 +88,23 @@ function M.get(format)
   local settings = require('context_sidecar').settings
   local id, problem = M.start(format)
   if not id then return nil, problem end
+  waiting = waiting + 1
   local ready = vim.wait(settings.timeout_ms, function()
     local client = vim.lsp.get_client_by_id(id)
     return clients[format or DEFAULT] == nil or (client ~= nil and client.initialized == true)
   end, 10)
+  waiting = waiting - 1
   local client = alive(id)
   if not ready or not client then
     clients[format or DEFAULT] = nil
     return nil, 'context-sidecar has refused to start; `context-sidecar doctor` tells why'
   end
   return client
+end
+
+--- Whether something waits for an answer right now.
+function M.is_waiting()
+  return waiting > 0
 end
 
 --- The result of a request of the protocol, or nil and what is wrong.
@@ -98,7 +118,10 @@ function M.request(method, params, format)
     problem, result, answered = err, value, true
   end, 0)
   if not sent then return nil, 'context-sidecar has ended' end
-  if not vim.wait(require('context_sidecar').settings.timeout_ms, function() return answered end, 5) then
+  waiting = waiting + 1
+  vim.wait(require('context_sidecar').settings.timeout_ms, function() return answered end, 5)
+  waiting = waiting - 1
+  if not answered then
     return nil, method .. ': no answer in time'
   end
   if problem then

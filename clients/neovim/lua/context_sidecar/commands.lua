@@ -1,29 +1,32 @@
 -- What the commands do.
 
 local request = require('context_sidecar.client').request
+local contexts = require('context_sidecar.contexts')
+local live = require('context_sidecar.live')
 local sessions = require('context_sidecar.sessions')
 
 local M = {}
 
-local BAR = 40
+-- No session has this id: nothing that changes is shown.
+local NO_SESSION = ''
 
 local function fail(problem)
   vim.notify('context-sidecar: ' .. problem, vim.log.levels.ERROR)
 end
 
---- Shows lines in a buffer that is thrown away with its window.
-local function show(title, lines)
+--- Shows lines in a buffer that is thrown away with its window. What is shown of a session, or of all of them,
+--- follows the store.
+local function show(title, lines, session_id)
   vim.cmd('botright new')
   local buffer = vim.api.nvim_get_current_buf()
-  local split = {}
-  for _, line in ipairs(lines) do vim.list_extend(split, vim.split(line, '\n', { plain = true })) end
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, split)
   vim.bo[buffer].buftype = 'nofile'
   vim.bo[buffer].bufhidden = 'wipe'
   vim.bo[buffer].swapfile = false
-  vim.bo[buffer].modifiable = false
   pcall(vim.api.nvim_buf_set_name, buffer, string.format('%s (%d)', title, buffer))
-  return buffer
+  local shown, problem = live.show(buffer, session_id, lines)
+  if shown then return buffer end
+  vim.api.nvim_buf_delete(buffer, { force = true })
+  fail(problem)
 end
 
 --- The session that a command is about, or nil and what is wrong.
@@ -34,44 +37,25 @@ local function chosen(name)
 end
 
 local function list_sessions()
-  local found, problem = sessions.list()
-  if not found then return fail(problem) end
-  local lines = {}
-  for _, session in ipairs(found) do
-    local key = type(session.sessionKey) == 'string' and session.sessionKey or session.sessionId
-    local facts = string.format('%d messages, %s, %s', session.messageCount, session.engine, session.updatedAt)
-    table.insert(lines, string.format('%s  %s', key, facts))
+  local found
+  local function lines()
+    local sessions_now, problem = sessions.list()
+    if not sessions_now then return nil, problem end
+    found = sessions_now
+    local listed = {}
+    for _, session in ipairs(found) do
+      local key = type(session.sessionKey) == 'string' and session.sessionKey or session.sessionId
+      local facts = string.format('%d messages, %s, %s', session.messageCount, session.engine, session.updatedAt)
+      table.insert(listed, string.format('%s  %s', key, facts))
+    end
+    return #listed > 0 and listed or { 'There are no stored sessions in this namespace.' }
   end
-  if #lines == 0 then lines = { 'There are no stored sessions in this namespace.' } end
   local buffer = show('Context sessions', lines)
+  if not buffer then return end
   vim.keymap.set('n', '<CR>', function()
     local session = found[vim.api.nvim_win_get_cursor(0)[1]]
     if session then M.context(session.sessionId) end
   end, { buffer = buffer, desc = 'Show what the model sees of this session' })
-end
-
-local function composition(assembled)
-  local lines = { string.format('%d tokens, epoch %d', assembled.estimatedTokens, assembled.contextEpoch), '' }
-  for _, part in ipairs(assembled.composition) do
-    local share = part.tokens / math.max(assembled.estimatedTokens, 1)
-    local bar = string.rep('#', math.floor(share * BAR + 0.5))
-    table.insert(lines, string.format('%-12s %8d tokens %5d messages  %s', part.kind, part.tokens, part.messageCount, bar))
-  end
-  return lines
-end
-
-local function decisions(explained)
-  local lines = { '', 'What became of each message:', '' }
-  for _, decided in ipairs(explained.decisions) do
-    local place = string.format('%-5s %-10s %6d tokens', decided.turnId, decided.decision, decided.tokens)
-    table.insert(lines, string.format('%s  %s', place, decided.reason))
-  end
-  return lines
-end
-
-local function said(message)
-  if type(message.content) == 'string' then return message.content end
-  return vim.json.encode(message)
 end
 
 --- Lists the stored sessions, or shows what the model sees of one, and why.
@@ -79,20 +63,16 @@ function M.context(name)
   if name == '' and not sessions.of_buffer(0) then return list_sessions() end
   local session, missing = chosen(name)
   if not session then return fail(missing) end
-  local id, format = session.sessionId, session.messageFormat
-  local assembled, problem = request('context/assemble', { sessionId = id }, format)
-  if not assembled then return fail(problem) end
-  local lines = composition(assembled)
-  local explained = request('context/explain', { sessionId = id, resultId = assembled.resultId }, format)
-  if explained then vim.list_extend(lines, decisions(explained)) end
-  vim.list_extend(lines, { '', 'What the model sees:', '' })
-  if type(assembled.systemPromptAddition) == 'string' then
-    vim.list_extend(lines, { '[added to the system prompt]', assembled.systemPromptAddition, '' })
-  end
-  for _, message in ipairs(assembled.messages) do
-    vim.list_extend(lines, { '[' .. tostring(message.role or message.type) .. ']', said(message), '' })
-  end
-  show('Context of ' .. id, lines)
+  show('Context of ' .. session.sessionId, function() return contexts.whole(session) end, session.sessionId)
+end
+
+--- Shows what the model sees of a session up to a turn; for code lenses.
+function M.turn(place)
+  if not place.sessionId then return fail('this transcript is not a stored session; :Context lists those') end
+  local session, missing = sessions.find(place.sessionId)
+  if not session then return fail(missing) end
+  local title = string.format('Context of %s at %s', session.sessionId, place.turnId)
+  show(title, function() return contexts.up_to(session, place.turnId) end, session.sessionId)
 end
 
 --- Fills the quickfix list with sessions and messages.
@@ -134,7 +114,7 @@ function M.doctor()
     table.insert(lines, string.format('%s %s: %s', check.ok and 'ok  ' or 'FAIL', check.name, check.message))
     if not check.ok and type(check.fix) == 'string' then table.insert(lines, '     ' .. check.fix) end
   end
-  show('Context doctor', lines)
+  show('Context doctor', function() return lines end, NO_SESSION)
 end
 
 --- Shows or hides tokens in the current buffer.

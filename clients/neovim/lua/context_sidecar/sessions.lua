@@ -42,31 +42,33 @@ function M.of_buffer(buffer)
   return (escaped:gsub('%%(%x%x)', function(code) return string.char(tonumber(code, 16)) end))
 end
 
---- Fills a buffer with the messages of a session, one a line.
-function M.read(buffer, name)
-  local session_id = M.of_buffer(buffer)
-  if not session_id then return end
+local function messages(session_id)
   local lines, cursor = {}, nil
   repeat
     local page, problem = request('session/export', { sessionId = session_id, cursor = cursor })
-    if not page then
-      vim.notify(problem, vim.log.levels.ERROR)
-      return
-    end
+    if not page then return nil, problem end
     for _, exported in ipairs(page.messages) do
       table.insert(lines, vim.json.encode(exported.message))
     end
     cursor = type(page.nextCursor) == 'string' and page.nextCursor or nil
   until not cursor
-  vim.bo[buffer].modifiable = true
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  return lines
+end
+
+--- Fills a buffer with the messages of a session, one a line, and keeps it in step with the store.
+function M.read(buffer, name)
+  local session_id = M.of_buffer(buffer)
+  if not session_id then return end
+  local live = require('context_sidecar.live')
+  local shown, problem = live.show(buffer, session_id, function() return messages(session_id) end)
+  if not shown then return vim.notify(problem, vim.log.levels.ERROR) end
   vim.bo[buffer].buftype = 'nofile'
   vim.bo[buffer].filetype = 'json'
-  vim.bo[buffer].modifiable = false
   vim.bo[buffer].modified = false
   local position = tonumber(name:match('#(%d+)$'))
   if position and vim.api.nvim_get_current_buf() == buffer then
-    vim.api.nvim_win_set_cursor(0, { math.min(position, math.max(#lines, 1)), 0 })
+    local last = vim.api.nvim_buf_line_count(buffer)
+    vim.api.nvim_win_set_cursor(0, { math.min(position, last), 0 })
   end
   require('context_sidecar').attach(buffer)
 end

@@ -1,0 +1,100 @@
+-- What the model sees of a session, in words.
+
+local request = require('context_sidecar.client').request
+
+local M = {}
+
+local BAR = 40
+
+local function composition(assembled)
+  local lines = { string.format('%d tokens, epoch %d', assembled.estimatedTokens, assembled.contextEpoch), '' }
+  for _, part in ipairs(assembled.composition) do
+    local share = part.tokens / math.max(assembled.estimatedTokens, 1)
+    local bar = string.rep('#', math.floor(share * BAR + 0.5))
+    table.insert(lines, string.format('%-12s %8d tokens %5d messages  %s', part.kind, part.tokens, part.messageCount, bar))
+  end
+  return lines
+end
+
+local function said(message)
+  if type(message.content) == 'string' then return message.content end
+  return vim.json.encode(message)
+end
+
+local function number(turn_id)
+  return tonumber(tostring(turn_id):match('^t(%d+)$')) or 0
+end
+
+--- The newest answer for a session with the decisions behind it, or nil and what is wrong.
+local function answer(session)
+  local id, format = session.sessionId, session.messageFormat
+  local assembled, problem = request('context/assemble', { sessionId = id }, format)
+  if not assembled then return nil, problem end
+  local explained
+  explained, problem = request('context/explain', { sessionId = id, resultId = assembled.resultId }, format)
+  if not explained then return nil, problem end
+  return assembled, explained.decisions
+end
+
+--- How full the window is and of what, what became of each message, and the messages.
+function M.whole(session)
+  local assembled, decisions = answer(session)
+  if not assembled then return nil, decisions end
+  local lines = composition(assembled)
+  vim.list_extend(lines, { '', 'What became of each message:', '' })
+  for _, decided in ipairs(decisions) do
+    local place = string.format('%-5s %-10s %6d tokens', decided.turnId, decided.decision, decided.tokens)
+    table.insert(lines, string.format('%s  %s', place, decided.reason))
+  end
+  vim.list_extend(lines, { '', 'What the model sees:', '' })
+  if type(assembled.systemPromptAddition) == 'string' then
+    vim.list_extend(lines, { '[added to the system prompt]', assembled.systemPromptAddition, '' })
+  end
+  for _, message in ipairs(assembled.messages) do
+    vim.list_extend(lines, { '[' .. tostring(message.role or message.type) .. ']', said(message), '' })
+  end
+  return lines
+end
+
+local function texts_of(session)
+  local texts, cursor = {}, nil
+  repeat
+    local page, problem = request('session/export', { sessionId = session.sessionId, cursor = cursor })
+    if not page then return nil, problem end
+    for _, exported in ipairs(page.messages) do texts[exported.messageId] = exported.message end
+    cursor = type(page.nextCursor) == 'string' and page.nextCursor or nil
+  until not cursor
+  return texts
+end
+
+local function summaries_of(session)
+  local found = request('session/summaries', { sessionId = session.sessionId })
+  local summaries = {}
+  for _, node in ipairs(found and found.summaries or {}) do summaries[node.nodeId] = node.text end
+  return summaries
+end
+
+--- What the newest answer holds of everything up to a turn, such as `t3`.
+function M.up_to(session, turn_id)
+  local assembled, decisions = answer(session)
+  if not assembled then return nil, decisions end
+  local texts, problem = texts_of(session)
+  if not texts then return nil, problem end
+  local summaries, told = summaries_of(session), {}
+  local lines = { 'Up to ' .. turn_id .. ', as the newest answer has it', '' }
+  for _, decided in ipairs(decisions) do
+    local by = type(decided.by) == 'string' and decided.by or nil
+    if number(decided.turnId) > number(turn_id) then break end
+    if decided.decision == 'summarised' and by and summaries[by] then
+      if not told[by] then vim.list_extend(lines, { '[' .. decided.turnId .. ' summarised by ' .. by .. ']', summaries[by], '' }) end
+      told[by] = true
+    else
+      local message = texts[decided.messageId]
+      local head = string.format('[%s %s: %s]', decided.turnId, decided.decision, decided.reason)
+      vim.list_extend(lines, { head, decided.decision == 'dropped' and '' or said(message or {}), '' })
+    end
+  end
+  return lines
+end
+
+return M
