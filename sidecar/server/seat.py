@@ -14,7 +14,10 @@ from sidecar.server.health import EngineHealth
 from sidecar.server.lending import LentSession
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sidecar.server.engine_session import EngineSession
+    from sidecar.tools.contract import AgentTool
 
 
 class Seat(Struct, kw_only=True):
@@ -29,6 +32,8 @@ class Seat(Struct, kw_only=True):
     """True for built-in engines, which get our own objects and are called without a task of their own."""
     isolated: bool = False
     """True where the engine runs in a process of its own."""
+    own_tools: Mapping[str, AgentTool] = {}
+    """Tools that run in the engine's process, by name."""
     buffers_episodes: bool = False
     """True where its turns are buffered for a back end."""
     shortens_results: bool = False

@@ -106,6 +106,7 @@ class Seating:
             engine=engine,
             own=engine.own_members,
             stores=engine.stores_plainly,
+            own_tools=engine.own_tools,
             buffers_episodes=engine.buffers,
             shortens_results=engine.shortens,
             trusted=False,

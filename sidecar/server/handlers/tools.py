@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Raw
 
-from sidecar.engine.loading import import_target
+from sidecar.engine.loading import EngineNotLoadable, import_target
 from sidecar.messages.dialects import dialect
 from sidecar.protocol.base import ABSENT, ToolDefinition
 from sidecar.protocol.tools import (
@@ -20,11 +19,13 @@ from sidecar.protocol.tools import (
 from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
-from sidecar.server.failures import SessionNotFound
+from sidecar.server.failures import EngineFailed, SessionNotFound
 from sidecar.server.handlers.lane import session_lane
+from sidecar.server.seat import Seat
 from sidecar.server.sessions.grants import grant_of, spend, wants_parent, with_of
 from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import Sidecar
+from sidecar.server.tool_answers import checked_outcome
 from sidecar.server.tool_model import needs_model, tool_model
 from sidecar.store.search import SearchError
 from sidecar.tools.contract import ArgumentError, ToolFailed, ToolSession
@@ -56,15 +57,14 @@ class ToolHandlers:
             head = await sidecar.store.session(sidecar.ref(params.session_id))
             check_owner(head, params.agent_id)
             granted = head is not None and await grant_of(sidecar, head) is not None
-            offered = (await sidecar.seat(params.session_id, params.agent_id)).engine.tools
+            seat = await sidecar.seat(params.session_id, params.agent_id)
         elif params.agent_id is not None:
             configured = await sidecar.configured("agent", params.agent_id)
-            offered = (await sidecar.slot.take(configured.engine, configured.config)).engine.tools
+            seat = await sidecar.slot.take(configured.engine, configured.config)
         else:
-            offered = (await sidecar.slot.take()).engine.tools
-        tools = [
-            tool for tool in map(self._tool, offered.values()) if sidecar.has_model or not needs_model(tool)
-        ]
+            seat = await sidecar.slot.take()
+        made = [self._tool(seat, name) for name in seat.engine.tools]
+        tools = [tool for tool in made if sidecar.has_model or not needs_model(tool)]
         return ListToolsResult(
             tools=[
                 ToolDefinition(
@@ -84,7 +84,7 @@ class ToolHandlers:
             raise SessionNotFound(params.session_id)
         check_owner(head, params.agent_id)
         seat = await sidecar.seat(params.session_id, params.agent_id)
-        tool = self._named(seat.engine.tools, params.name)
+        tool = self._named(seat, params.name)
         arguments = bytes(params.arguments)
         given = b"{}" if arguments in (b"", b"null") else arguments
         of_parent = wants_parent(given)
@@ -96,7 +96,8 @@ class ToolHandlers:
         model = tool_model(sidecar, call, params.session_id) if needs_model(tool) else None
         store = cast("HistoryReader", sidecar.store)
         session = ToolSession(read, store, dialect(read.message_format), model, sidecar.searching)
-        outcome = await sidecar.run_engine(seat, "tools/call", _outcome(tool, session, given))
+        run = _outcome(tool, session, given)
+        outcome = await sidecar.run_engine(seat, "tools/call", run, params.session_id)
         if isinstance(outcome, ArgumentError):
             raise InvalidParams(
                 f"arguments.{outcome}" if outcome.argument else f"{outcome}",
@@ -114,26 +115,38 @@ class ToolHandlers:
             structured_content=Raw(outcome.structured) if outcome.structured else ABSENT,
         )
 
-    def _named(self, offered: Mapping[str, str], name: str) -> AgentTool:
+    def _named(self, seat: Seat, name: str) -> AgentTool:
         """The tool of that name.
 
         Raises:
             InvalidParams: the engine does not offer it.
         """
-        target = offered.get(name)
-        if target is None or (needs_model(self._tool(target)) and not self._sidecar.has_model):
-            names = ", ".join(offered) or "no tools"
+        tool = self._tool(seat, name) if name in seat.engine.tools else None
+        if tool is None or (needs_model(tool) and not self._sidecar.has_model):
+            names = ", ".join(seat.engine.tools) or "no tools"
             raise InvalidParams(
                 f"name: there is no tool {name[:200]!r}",
                 path="/name",
                 hint=f"tools/list names the tools of the session's engine: {names}",
             )
-        return self._tool(target)
+        return tool
 
-    def _tool(self, target: str) -> AgentTool:
+    def _tool(self, seat: Seat, name: str) -> AgentTool:
+        """A tool that an engine offers.
+
+        Raises:
+            EngineFailed: it cannot be loaded.
+        """
+        own = seat.own_tools.get(name)
+        if own is not None:
+            return own
+        target = seat.engine.tools[name]
         tool = self._made.get(target)
         if tool is None:
-            tool = self._made[target] = import_target(target)()
+            try:
+                tool = self._made[target] = import_target(target)()
+            except EngineNotLoadable as error:
+                raise EngineFailed(seat.id, "tools/list", str(error)) from None
         return tool
 
 
@@ -146,7 +159,7 @@ async def _outcome(
 ) -> ToolOutcome | ArgumentError | ToolFailed:
     """What a tool answers, or how it says that it cannot."""
     try:
-        return await tool.call(session, arguments)
+        return checked_outcome(await tool.call(session, arguments))
     except (ArgumentError, ToolFailed) as error:
         return error
     except SearchError as error:

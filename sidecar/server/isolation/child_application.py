@@ -52,6 +52,7 @@ from sidecar.server.engine_kinds import (
 from sidecar.server.failures import without_paths
 from sidecar.server.isolation.child_host import ChildHost, serving
 from sidecar.server.isolation.child_session import ChildSession, Line
+from sidecar.server.isolation.child_tools import ChildTools
 from sidecar.server.isolation.told import told
 from sidecar.server.isolation.unpacking import Unpacker
 from sidecar.server.isolation.wire import (
@@ -98,12 +99,13 @@ class EngineApplication:
         options = (given.context_engine if given else None) or ContextEngineOptions()
         config = json.decode(bytes(options.config) or b"{}", type=EngineSettings)
         count = counter(config.counter)
-        made = await contained(self._make(options, config, count))
+        reader = dialect(options.message_format)
+        made = await contained(self._make(options, config, count, reader))
         if isinstance(made, Raised):
             raise RpcError(codes.ENGINE_UNAVAILABLE, without_paths(_unavailable(made.error, self._found.id)))
-        self._engine = made
-        EngineMembers(self._peer, made, dialect(options.message_format), count).register(self._router)
-        return _answer(options, made, self._router.methods)
+        self._engine, tools = made
+        EngineMembers(self._peer, self._engine, tools, reader, count).register(self._router)
+        return _answer(options, self._engine, self._router.methods)
 
     async def close(self) -> None:
         """Release the engine."""
@@ -112,19 +114,23 @@ class EngineApplication:
             await contained(engine.dispose())
 
     async def _make(
-        self, options: ContextEngineOptions, config: EngineSettings, count: TokenCounter
-    ) -> ContextEngine:
+        self, options: ContextEngineOptions, config: EngineSettings, count: TokenCounter, reader: Dialect
+    ) -> tuple[ContextEngine, ChildTools]:
         kind = load_engine(self._found)
         settings = validated_settings(kind, config.settings)
         capabilities = frozenset(options.host_capabilities or ())
-        return kind(ChildHost(self._peer, self._found.id, capabilities, count, settings))
+        engine = kind(ChildHost(self._peer, self._found.id, capabilities, count, settings))
+        return engine, ChildTools(engine, self._peer, reader, count)
 
 
 class EngineMembers:
     """Serves the requests that call members of the engine."""
 
-    def __init__(self, peer: Peer, engine: ContextEngine, reader: Dialect, count: TokenCounter) -> None:
+    def __init__(
+        self, peer: Peer, engine: ContextEngine, tools: ChildTools, reader: Dialect, count: TokenCounter
+    ) -> None:
         self._peer = peer
+        self._tools = tools
         self._engine = engine
         self._dialect = reader
         self._counter = count
@@ -134,6 +140,7 @@ class EngineMembers:
         """Serve them."""
         router.request("engine/describe", Nothing, self._describe)
         router.request("engine/ping", Nothing, _pong)
+        self._tools.register(router)
         members: dict[str, Work] = {
             "assemble": self._assemble,
             "ingest": self._ingest,
@@ -169,6 +176,7 @@ class EngineMembers:
             own=list(optional_members(kind)),
             stores=stores_plainly(kind) and kind.display is ContextEngine.display,
             tools=dict(kind.tools),
+            own_tools=self._tools.described(),
             buffers=kind.buffers_episodes,
             shortens=kind.shortens_results,
             payload_tokens=self._engine.payload_tokens,

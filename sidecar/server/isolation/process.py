@@ -29,6 +29,7 @@ from sidecar.rpc.stdio import StdioTransport
 from sidecar.server.failures import to_rpc_error
 from sidecar.server.isolation.answering import Answering
 from sidecar.server.isolation.child_log import ChildLog
+from sidecar.server.isolation.tool_answering import ToolAnswering
 from sidecar.server.isolation.wire import Description, EngineSettings, Nothing
 from sidecar.server.log_records import about
 from sidecar.server.stderr_log import CHILD, level_in_force
@@ -106,10 +107,13 @@ class EngineProcess:
     info: EngineInfo
     description: Description
 
-    def __init__(self, child: ChildProcess, peer: Peer, answering: Answering) -> None:
+    def __init__(
+        self, child: ChildProcess, peer: Peer, answering: Answering, tool_answering: ToolAnswering
+    ) -> None:
         self._child = child
         self._peer = peer
         self.answering = answering
+        self.tool_answering = tool_answering
         self.condemned = False
         """True once the process was ended because it answered no longer."""
 
@@ -132,11 +136,12 @@ class EngineProcess:
         except SidecarNotStarted as error:
             raise ProcessFailed(str(error)) from error
         answering = Answering(host)
+        tools = ToolAnswering(answering.router)
         limits = PeerLimits(request_timeout_ms=0, max_in_flight=IN_FLIGHT)
         peer = Peer(answering.router, StdioTransport(child.source, child.sink), limits)
         peer.on_fault = _fault
         peer.start(newline=False)
-        process = cls(child, peer, answering)
+        process = cls(child, peer, answering, tools)
         try:
             await process._greet(plan)
         except BaseException:

@@ -32,6 +32,7 @@ from sidecar.rpc.errors import InvalidResult, RemoteError
 from sidecar.server.answer_checks import NonsenseAnswer
 from sidecar.server.engine_kinds import declared
 from sidecar.server.isolation.process import EngineProcess, ProcessFailed, ProcessPlan
+from sidecar.server.isolation.remote_tools import remote_tools
 from sidecar.server.isolation.told import understood
 from sidecar.server.isolation.wire import (
     AssemblyAnswer,
@@ -41,12 +42,17 @@ from sidecar.server.isolation.wire import (
     PrepareSpawnRequest,
     SessionFacts,
     SpawnEndedRequest,
+    ToolAnswer,
+    ToolCall,
 )
 from sidecar.server.log_records import about
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sidecar.server.host_services import HostServices
     from sidecar.server.lending import LentSession
+    from sidecar.tools.contract import AgentTool, ToolSession
 
 T = TypeVar("T")
 
@@ -66,6 +72,8 @@ class RemoteEngine(ContextEngine):
 
     def __init__(self, host: HostServices, plan: ProcessPlan, process: EngineProcess) -> None:
         super().__init__(host)
+        self.own_tools: Mapping[str, AgentTool] = {}
+        """Tools that run in the process, by name; the others are the sidecar's own."""
         self._services = host
         self._plan = plan
         self._process = process
@@ -82,10 +90,15 @@ class RemoteEngine(ContextEngine):
             ProcessFailed: the process does not start, or ends again.
         """
         process = await EngineProcess.start(plan, host)
-        # Tools of its own would run code from outside in this process.
-        tools = {n: t for n, t in process.description.tools.items() if t.startswith("sidecar.")}
+        tools = process.description.tools
         kind = type("RemoteEngine", (cls,), {"info": declared(process.info), "tools": tools})
-        return cast("type[RemoteEngine]", kind)(host, plan, process)
+        engine = cast("type[RemoteEngine]", kind)(host, plan, process)
+        try:
+            engine.own_tools = remote_tools(engine, process.description.own_tools)
+        except ProcessFailed:
+            await engine.dispose()
+            raise
+        return engine
 
     @property
     def own_members(self) -> tuple[str, ...]:
@@ -167,6 +180,19 @@ class RemoteEngine(ContextEngine):
         """A spawned session has ended."""
         await self._call("subagentEnded", None, SpawnEndedRequest(spawn, reason), Nothing)
 
+    async def call_tool(self, name: str, session: ToolSession, arguments: bytes) -> ToolAnswer:
+        """Run one of its own tools."""
+        process = await self._running()
+        facts = process.tool_answering.open(session)
+        try:
+            call = ToolCall(facts, name, Raw(arguments))
+            return await self._asked(process, "engine/callTool", call, ToolAnswer)
+        except ProcessFailed:
+            self._note_end()
+            raise
+        finally:
+            process.tool_answering.close(facts.handle)
+
     async def dispose(self) -> None:
         """End the process."""
         if self._starting is not None:
@@ -192,7 +218,13 @@ class RemoteEngine(ContextEngine):
         facts = answering.open(cast("LentSession", session)) if session else SessionFacts(0, "")
         try:
             call = EngineCall(facts, Raw(json.encode(request)))
-            return await process.request(f"engine/{member}", call, result)
+            return await self._asked(process, f"engine/{member}", call, result)
+        finally:
+            answering.close(facts.handle)
+
+    async def _asked(self, process: EngineProcess, method: str, call: object, result: type[T]) -> T:
+        try:
+            return await process.request(method, call, result)
         except RemoteError as error:
             raise understood(error) or EngineProblem(error.message) from None
         except InvalidResult as error:
@@ -200,8 +232,6 @@ class RemoteEngine(ContextEngine):
         except asyncio.CancelledError:
             self._check(process)
             raise
-        finally:
-            answering.close(facts.handle)
 
     async def _running(self) -> EngineProcess:
         """The process, started again where it has ended.

@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 
 from sidecar.engine.contract import Kind, Made, SpawnedSession, SpawnEndReason
 from sidecar.messages.contract import Role
-from sidecar.store.contract import SummaryNode
+from sidecar.store.contract import SessionHead, SummaryNode
 
 EMPTY = Raw(b"{}")
 
@@ -101,6 +101,15 @@ class AssemblyAnswer(Wire):
     user_message_append: str | None = None
 
 
+class OwnTool(Wire):
+    """A tool of the engine's own, which runs in its process."""
+
+    name: str
+    description: str
+    input_schema: str
+    needs_model: bool = False
+
+
 class Description(Wire):
     """What the engine in the process is, beyond what the handshake says."""
 
@@ -109,12 +118,51 @@ class Description(Wire):
     stores: bool
     """True where messages need not be shown to it when they come in."""
     tools: dict[str, str]
+    own_tools: list[OwnTool]
     buffers: bool = False
     """True where its turns are buffered for a back end."""
     shortens: bool = False
     """True where it shortens old tool results itself."""
     payload_tokens: int = 0
     grant_tokens: int = 0
+
+
+class ToolFacts(Wire):
+    """The session that a tool reads, for as long as a call lasts."""
+
+    handle: int
+    head: SessionHead
+    has_model: bool = False
+
+
+class ToolCall(Wire):
+    """Params of the request that runs a tool."""
+
+    session: ToolFacts
+    name: str
+    arguments: Raw = EMPTY
+
+
+class ToolAnswer(Wire):
+    """What a tool answered, or how it said that it cannot."""
+
+    text: str
+    structured: bytes | None = None
+    failed: bool = False
+    argument: str | None = None
+    """Set where the arguments do not fit: the one at fault, empty where it is all of them."""
+
+
+class ToolAsk(Wire):
+    """Params of the requests by which a tool reads; each uses the members that it needs."""
+
+    handle: int
+    first: int = 0
+    last: int = 0
+    message_id: str = ""
+    turn: int = 0
+    texts: bool = True
+    node_ids: list[str] = []
 
 
 class Ask(Wire):
