@@ -8,6 +8,7 @@ from collections import deque
 from pathlib import Path
 
 import click
+from msgspec import Raw
 
 from sidecar.cli.connecting import client_for, with_client
 from sidecar.cli.failures import FAILURE, OK
@@ -94,6 +95,27 @@ def show(common: Common, session_id: str, last: int, namespace: str) -> int:
     rows = [(m.turn_id, *_excerpt(m, facts.message_format), m.message_id) for m in newest]
     if rows:
         print_table(("turn", "role", "message", "id"), rows)
+    return OK
+
+
+@command.command("receipts")
+@click.argument("session_id")
+@namespace_option
+@common_options
+def receipts(common: Common, session_id: str, namespace: str) -> int:
+    """List what the newest compactions of a session did."""
+    from sidecar.cli.receipt_rows import COLUMNS, rows_of
+
+    async def ask(client: SidecarClient) -> list[Raw]:
+        return await client.receipts(session_id)
+
+    found = with_client(client_for(common, namespace=namespace), ask)
+    if common.json:
+        print_json({"receipts": found})
+    elif found:
+        print_table(COLUMNS, rows_of(found))
+    else:
+        console().print("No compaction of this session has left a receipt.")
     return OK
 
 

@@ -178,6 +178,8 @@ class SummariesSessionResult(Wire, frozen=True, kw_only=True):
 
     summaries: list[SummaryNode]
     """Every summary that is in force, in the order of what it covers; deeper ones first."""
+    receipts: list[JsonObject] | None = None
+    """The newest compactions, oldest first, as `details` of `context/compact` told of them."""
 
 
 class ListSessionParams(Wire, frozen=True, kw_only=True):

@@ -26,6 +26,11 @@ def silent(message: str, percentage: int | None) -> None:
     del message, percentage
 
 
+def state_name(engine_id: str, name: str) -> str:
+    """The name under which the store keeps a value of an engine."""
+    return f"engine.{engine_id}.{name}"
+
+
 def spawned_session(spawn: Spawn) -> SpawnedSession:
     """A spawn as engines see it."""
     return SpawnedSession(
@@ -84,7 +89,7 @@ class EngineSession:
         self.agent_id = agent_id
         self.session_key = session_key
         self._engine_id = engine_id
-        self._prefix = f"engine.{engine_id}."
+        self._prefix = state_name(engine_id, "")
         self._revision = live.head.revision if live.head else 0
         self.report: Report = silent
         self.slot: Slot | None = None

@@ -9,6 +9,7 @@ from aiohttp import web
 from msgspec import json
 
 from tests.bench.corpus import conversation
+from tests.client_kit import run_cli
 from tests.e2e.agent_host import LIMIT_S, AgentHost, Json
 from tests.e2e.coverage import broken_edges, listed, uncovered
 from tests.model_server import ModelServer, Script
@@ -165,3 +166,25 @@ def fill(host: AgentHost, share: float) -> list[str]:
     while host.call("context/preflight", sessionId="s", tokenBudget=BUDGET)["estimatedTokens"] < wanted:
         ids += host.ingest("s", *MESSAGES[len(ids) : len(ids) + 4])
     return ids
+
+
+def test_receipts_are_listed_also_after_a_restart(tmp_path: Path) -> None:
+    with AgentHost(tmp_path, engine="lossless") as host:
+        host.ingest("s", *MESSAGES)
+        assert not host.call("session/summaries", sessionId="s").get("receipts")
+        done = [
+            receipts(host.call("context/compact", sessionId="s", tokenBudget=budget, force=True))
+            for budget in (BUDGET, BUDGET // 2)
+        ]
+        host.restart(engine="full")
+        assert host.call("session/summaries", sessionId="s")["receipts"] == done
+
+
+def test_the_command_line_shows_receipts(tmp_path: Path) -> None:
+    with AgentHost(tmp_path, engine="lossless", namespace="default") as host:
+        host.ingest("s", *MESSAGES)
+        done = host.call("context/compact", sessionId="s", tokenBudget=BUDGET, force=True)["result"]
+    table = run_cli("sessions", "receipts", "s", state_dir=tmp_path)
+    assert f"{done['tokensBefore']} to {done['tokensAfter']}" in table.stdout, table.stderr
+    told = run_cli("sessions", "receipts", "s", "--json", state_dir=tmp_path)
+    assert json.decode(told.stdout)["receipts"] == [done["details"]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Unpack
 
+from msgspec import Raw
+
 from sidecar.client.answers import ExportedPage, StoredMessage
 from sidecar.client.areas.requesting import AboutSession, Requesting
 from sidecar.client.message_bytes import encode_object
@@ -105,6 +107,11 @@ class SessionRequests(Requesting):
         """Every summary that is in force."""
         params = SummariesSessionParams(session_id=session_id, **about)
         return (await self.request("session/summaries", params, SummariesSessionResult)).summaries
+
+    async def receipts(self, session_id: str, **about: Unpack[AboutSession]) -> list[Raw]:
+        """What the newest compactions did, oldest first: JSON objects."""
+        params = SummariesSessionParams(session_id=session_id, **about)
+        return (await self.request("session/summaries", params, SummariesSessionResult)).receipts or []
 
     async def sessions(
         self, *, agent_id: str | None = None, page_size: int | None = None

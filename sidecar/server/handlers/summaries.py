@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from msgspec import Raw, json
+
 from sidecar.protocol.session import SummariesSessionParams, SummariesSessionResult, SummaryNode
 from sidecar.protocol.times import format_rfc3339
 from sidecar.rpc.call import Call
 from sidecar.rpc.router import Order, Router
+from sidecar.server.engine_session import state_name
 from sidecar.server.failures import SessionNotFound
 from sidecar.server.handlers.lane import session_lane
 from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import Sidecar
 from sidecar.store.contract import SessionRef
+
+RECEIPTS = "receipts"
+KEEPING = ("lossless",)
+"""Engines that keep what their compactions did, in a value of that name: a JSON array."""
 
 
 def register(router: Router, sidecar: Sidecar) -> None:
@@ -60,7 +67,12 @@ class SummaryHandlers:
                     sources=list(node.sources),
                 )
             )
-        return SummariesSessionResult(summaries=listed)
+        return SummariesSessionResult(summaries=listed, receipts=await self._receipts(ref) or None)
+
+    async def _receipts(self, ref: SessionRef) -> list[Raw]:
+        """What the compactions of the engines that keep receipts did, also where another serves by now."""
+        kept = [await self._sidecar.store.state(ref, state_name(engine, RECEIPTS)) for engine in KEEPING]
+        return [receipt for value in kept if value for receipt in json.decode(value, type=list[Raw])]
 
     async def _message_id(self, ref: SessionRef, position: int) -> str:
         return next((m.message_id for m in await self._sidecar.store.keyed(ref, position, position)), "")

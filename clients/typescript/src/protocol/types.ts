@@ -1069,6 +1069,8 @@ export interface SummariesSessionParams {
 export interface SummariesSessionResult {
   /** Every summary that is in force, in the order of what it covers; deeper ones first. */
   summaries: readonly SummaryNode[];
+  /** The newest compactions, oldest first, as `details` of `context/compact` told of them. */
+  receipts?: readonly JsonObject[] | null | undefined;
 }
 
 /** A summary that stands for a range of messages. */
