@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
+KEPT = 512
+"""Reduced texts that are kept for the next time."""
 HEAD, TAIL = 240, 160
 """Characters of the beginning and of the end that stay."""
 LONGEST_LINE = 200
@@ -15,6 +18,7 @@ _TELLING = re.compile(
 _LEFT_OUT = "[…]"
 
 
+@lru_cache(KEPT)
 def reduced(text: str, most: int) -> str:
     """The text in about `most` characters: head, tail, and between them the telling lines that fit."""
     if len(text) <= most:

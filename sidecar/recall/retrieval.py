@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import log
 from typing import NamedTuple
@@ -68,10 +69,11 @@ async def retrieve(source: RemarkSource, asked: Situation, last: int) -> list[Pa
     scores = {hit.position: hit.score for hit in found.hits}
     known = await source.remarks(sorted(near | set(scores)))
     hits = [(known[position], score) for position, score in scores.items() if position in known]
-    worth = _worth(asked.terms, [remark for remark, _ in hits])
+    said = [_said(remark, asked.terms) for remark, _ in hits]
+    worth = _worth(said)
     ranked: dict[tuple[int, int], Passage] = {}
-    for remark, score in hits:
-        for passage in _parts(remark, score, worth):
+    for (remark, score), terms in zip(hits, said, strict=True):
+        for passage in _parts(remark, score, {term: worth[term] for term in terms}):
             ranked[passage.key] = passage
     best = max((passage.score for passage in ranked.values()), default=0.0)
     for passage in _neighbours(list(ranked.values()), known):
@@ -87,15 +89,16 @@ def as_whole(remark: Remark) -> Passage:
     return Passage(remark, 0, 1, reduced(remark.text, RESULT if remark.is_result else LONG), 0.0)
 
 
-def _worth(terms: Sequence[str], remarks: Sequence[Remark]) -> dict[str, float]:
+def _said(remark: Remark, terms: Sequence[str]) -> list[str]:
+    """The terms that a message has."""
+    text = fold(remark.text)
+    return [term for term in terms if term in text]
+
+
+def _worth(said: Sequence[Sequence[str]]) -> dict[str, float]:
     """What each term says: those that few of the hits have say more."""
-    texts = [fold(remark.text) for remark in remarks]
-    worth: dict[str, float] = {}
-    for term in terms:
-        having = sum(term in text for text in texts)
-        if having:
-            worth[term] = log(1 + (len(texts) - having + 0.5) / (having + 0.5))
-    return worth
+    having = Counter(term for terms in said for term in terms)
+    return {term: log(1 + (len(said) - n + 0.5) / (n + 0.5)) for term, n in having.items()}
 
 
 def _parts(remark: Remark, score: float, worth: dict[str, float]) -> list[Passage]:
@@ -108,7 +111,7 @@ def _parts(remark: Remark, score: float, worth: dict[str, float]) -> list[Passag
     pieces = passages(remark.text)
     if len(pieces) == 1:
         return [Passage(remark, 0, 1, pieces[0], _dense(score, pieces[0]))]
-    said = [_said(piece, worth) for piece in pieces]
+    said = [_weight(piece, worth) for piece in pieces]
     most = max(said, default=0.0) or 1.0
     order = sorted(range(len(pieces)), key=lambda n: (-said[n], n))[:PARTS]
     return [
@@ -116,7 +119,7 @@ def _parts(remark: Remark, score: float, worth: dict[str, float]) -> list[Passag
     ]
 
 
-def _said(piece: str, worth: dict[str, float]) -> float:
+def _weight(piece: str, worth: dict[str, float]) -> float:
     folded = fold(piece)
     return sum(value for term, value in worth.items() if term in folded)
 
@@ -135,6 +138,10 @@ def _neighbours(hits: Sequence[Passage], known: dict[int, Remark]) -> list[Passa
             (hit.remark.position - 1, NEIGHBOUR),
         ):
             remark = known.get(position)
-            if remark is not None and rough_tokens(remark.text) <= SHORT:
+            if remark is not None and _is_short(remark.text):
                 found.append(Passage(remark, 0, 1, remark.text, hit.score * share))
     return sorted(found, key=lambda passage: -passage.score)
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= 4 * SHORT and rough_tokens(text) <= SHORT

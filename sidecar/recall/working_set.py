@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import TypeVar, cast
 
 from msgspec import DecodeError, json
@@ -17,6 +18,8 @@ LONGEST_VALUE = 160
 """Characters of a value that is still kept."""
 LONGEST_RESULT = 8000
 """Characters of a result that are looked at for ids."""
+KEPT_TEXTS = 4096
+"""Texts whose ids are kept for the next time."""
 FADES = 0.99
 """What a use is worth after each further call: values in use come before those of long ago."""
 ARGUMENTS_SHARE = 0.7
@@ -32,6 +35,8 @@ _ID = re.compile(
     r"|\d{5,12}(?![\w.])"
     r")"
 )
+_CANDIDATE = re.compile(r"[\w@./~+-]{3,}")
+"""What an id may be part of; looking for ids in words alone takes most of the time."""
 _NOISE = re.compile(r"(?i)^(?:\d+(?:px|ms|kb|mb|s|th|st|nd|rd|x)|v?\d+(?:\.\d+)+|[a-f0-9]{32,}|utf-?8)$")
 
 
@@ -50,12 +55,11 @@ class WorkingSet:
             self._calls += 1
             for value in dict.fromkeys(_values(call.arguments)):
                 self._count(self._uses, (call.name, value))
-        for name in dict.fromkeys(_ID.findall(strip(reading.text)[:LONGEST_RESULT])):
+        for name in _ids(reading.text):
             if name in self._found:
                 self._count(self._found, name)
         for result in reading.results:
-            text = strip(result.text)[:LONGEST_RESULT]
-            for name in reversed(dict.fromkeys(_ID.findall(text))):
+            for name in reversed(_ids(result.text)):
                 if not _NOISE.match(name):
                     self._count(self._found, name)
 
@@ -84,6 +88,14 @@ class WorkingSet:
         worth = {key: value * FADES ** (self._calls - at) for key, (value, at) in uses.items()}
         newest_first = list(reversed(worth))
         return sorted(newest_first, key=worth.__getitem__, reverse=True)
+
+
+@lru_cache(KEPT_TEXTS)
+def _ids(text: str) -> tuple[str, ...]:
+    """What looks like an id, a path or a date in the beginning of a text, each once."""
+    candidates = _CANDIDATE.findall(strip(text)[:LONGEST_RESULT])
+    telling = " ".join(each for each in candidates if not each.rstrip(".").isalpha())
+    return tuple(dict.fromkeys(_ID.findall(telling)))
 
 
 def _first(items: Iterable[_K], room: int, cost: Callable[[_K], int]) -> tuple[list[_K], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from unicodedata import normalize
 
 ELLIPSIS = "…"
@@ -28,17 +29,16 @@ def best_passage(text: str, question: str, length: int) -> str:
     if len(text) <= length:
         return text
     folded = _folded(text)
-    words = _telling(question)
     step = max(length // _STEP, 1)
-    places = {word: _steps(folded, word, step) for word in words}
-    best, start = 0.0, 0
-    for number in range(max((len(text) - length) // step + 2, 1)):
-        window = range(number, number + _STEP)
-        worth = sum(
-            weight for word, weight in words.items() if any(place in places[word] for place in window)
-        )
-        if worth > best:
-            best, start = worth, number * step
+    last = max((len(text) - length) // step + 1, 0)
+    worth = [0.0] * (last + 1)
+    for word, weight in _telling(question).items():
+        windows: set[int] = set()
+        for place in _steps(folded, word, step):
+            windows.update(range(max(place - _STEP + 1, 0), min(place, last) + 1))
+        for number in windows:
+            worth[number] += weight
+    start = worth.index(max(worth)) * step
     return cut(text, start, length)
 
 
@@ -55,6 +55,7 @@ def cut(text: str, start: int, length: int) -> str:
     return (ELLIPSIS if start else "") + text[start:stop].strip() + (ELLIPSIS if stop < len(text) else "")
 
 
+@lru_cache(8)
 def _telling(question: str) -> dict[str, float]:
     """The words of a question with what each is worth: longer words say more."""
     found: dict[str, float] = {}
@@ -78,5 +79,7 @@ def _steps(folded: str, word: str, step: int) -> set[int]:
 
 def _folded(text: str) -> str:
     """Case folded, as far as that keeps every character in its place."""
+    if text.isascii():
+        return text.lower()
     folded = normalize("NFKC", text).casefold()
     return folded if len(folded) == len(text) else text.lower()

@@ -62,10 +62,13 @@ async def _told(
     session: ToolSession, question: str, hit: SearchHit, length: int, text_length: int
 ) -> tuple[str, bool, Hit]:
     """One hit for the model, whether that is only a part of the message, and the hit for programs."""
-    stored = await session.read(hit.position - LOOK_BACK, hit.position)
-    readings = [session.dialect.read(message.body) for message in stored]
-    message, reading = stored[-1], readings[-1]
-    shown = show(message, reading, tool_names(readings))
+    (message,) = await session.read(hit.position, hit.position)
+    reading = session.dialect.read(message.body)
+    names: dict[str, str] = {}
+    if any(not result.name for result in reading.results):
+        before = await session.read(hit.position - LOOK_BACK, hit.position - 1)
+        names = tool_names(session.dialect.read(each.body) for each in before)
+    shown = show(message, reading, names)
     part = shown.shortened(length + shown.head, lambda text, most: best_passage(text, question, most))
     text = best_passage(plain_text(reading), question, text_length)
     known = Hit(message.message_id, message.turn_id, round(hit.score, 4), text)
