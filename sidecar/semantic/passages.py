@@ -47,7 +47,7 @@ def spoken(message_format: str, messages: Sequence[StoredMessage], first: int) -
             reading = reads.read(message.body)
         except MessageError:
             continue
-        if reading.results:
+        if reading.results or reading.calls:
             continue
         user = 1 if message.role == "user" else 2
         for part, passage in enumerate(passages(strip(reading.text).strip())[:MOST_PARTS]):
