@@ -84,6 +84,11 @@ async def retrieve(source: RemarkSource, asked: Situation, last: int) -> list[Pa
     return sorted(kept, key=lambda passage: (-passage.score, -passage.remark.position, passage.part))
 
 
+def weighed(score: float, role: str, *, is_result: bool) -> float:
+    """What a hit is worth by who said it: for everything that ranks what was said earlier."""
+    return score * USERS_WORD if role == "user" and not is_result else score
+
+
 def as_whole(remark: Remark) -> Passage:
     """A message as one passage, reduced where it is long."""
     return Passage(remark, 0, 1, reduced(remark.text, RESULT if remark.is_result else LONG), 0.0)
@@ -103,8 +108,7 @@ def _worth(said: Sequence[Sequence[str]]) -> dict[str, float]:
 
 def _parts(remark: Remark, score: float, worth: dict[str, float]) -> list[Passage]:
     """The passages of a hit, each with its share of the score."""
-    if remark.role == "user" and not remark.is_result:
-        score *= USERS_WORD
+    score = weighed(score, remark.role, is_result=remark.is_result)
     if remark.is_result:
         text = reduced(remark.text, RESULT)
         return [Passage(remark, 0, 1, text, _dense(score, text))]

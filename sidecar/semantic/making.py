@@ -1,4 +1,4 @@
-"""Makes vectors in the background, on a thread of low priority."""
+"""Makes vectors in the background, on a thread of lower priority."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from sidecar.semantic.model import Floats
     from sidecar.store.contract import StoredMessage
 
-LOWEST_PRIORITY = 19
+LOWER = 10
+"""How far below the sidecar's the priority of the thread for messages is."""
 QUESTIONS = 64
 """Questions whose vectors are kept, since several engines and budgets ask the same."""
 
@@ -56,6 +57,8 @@ class VectorMaker:
             Exception: the model failed; `problem` says why.
         """
         loop = asyncio.get_running_loop()
+        # A question that comes meanwhile would wait for the model as long as the slow thread needs to load it.
+        await loop.run_in_executor(self._questions, self._loaded)
         return await loop.run_in_executor(
             self._messages, self._make, message_format, messages, first, count, known
         )
@@ -101,19 +104,27 @@ class VectorMaker:
     def _embed_one(self, text: str) -> Floats:
         if self._stopped:
             raise Stopped
+        model = self._loaded()
         try:
-            return self._loaded().embed([text])[0]
+            return model.embed([text])[0]
         except Exception as error:
-            if self.problem is None:
-                self.problem = f"{type(error).__name__}: {error}"
-                _log.warning("search by meaning is off: %s", self.problem)
+            self._fail(error)
             raise
 
     def _loaded(self) -> EmbeddingModel:
         with self._loading:
             if self._model is None:
-                self._model = EmbeddingModel()
+                try:
+                    self._model = EmbeddingModel()
+                except Exception as error:
+                    self._fail(error)
+                    raise
             return self._model
+
+    def _fail(self, error: Exception) -> None:
+        if self.problem is None:
+            self.problem = f"{type(error).__name__}: {error}"
+            _log.warning("search by meaning is off: %s", self.problem)
 
 
 def _row(passage: Spoken) -> Row:
@@ -123,4 +134,5 @@ def _row(passage: Spoken) -> Row:
 def _give_way() -> None:
     """Let everything else on the machine go first; elsewhere than on Linux this would be for all threads."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + LOWER)

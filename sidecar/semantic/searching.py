@@ -25,7 +25,7 @@ from sidecar.store.search import (
 
 _T = TypeVar("_T")
 
-FLOOR = 0.3
+FLOOR = 0.2
 """Similarity below which a message is not about what was asked."""
 MOST_MEANT = 60
 """Messages that are taken by their meaning for one question."""

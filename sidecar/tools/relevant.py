@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct, json
 
 from sidecar.messages.excerpt import plain_text
+from sidecar.recall.retrieval import HITS, weighed
 from sidecar.store.search import SearchHit, SearchQuery
 from sidecar.tools.bounding import CLOSING, LIMIT, closed
 from sidecar.tools.contract import ToolOutcome, ToolSession
@@ -40,8 +41,7 @@ class Hits(Struct):
 
 async def most_relevant(session: ToolSession, question: str, limit: int) -> ToolOutcome:
     """The `limit` messages that fit a question best, best first, each with its best passage."""
-    query = SearchQuery(text=question, kind="words", limit=min(limit, MOST), meaning=True)
-    found = (await session.find(query)).hits
+    found = await _ranked(session, question, min(limit, MOST))
     if not found:
         return ToolOutcome(_nothing(session, question), json.encode(Hits([])))
     length = min(PASSAGE, (LIMIT - CLOSING) // len(found) - 40)
@@ -56,6 +56,18 @@ async def most_relevant(session: ToolSession, question: str, limit: int) -> Tool
         in_part += cut_off
     hint = 'Use a smaller "limit", or mode "turn" with one of the turns above'
     return ToolOutcome(closed(lines, hint, in_part=in_part), json.encode(Hits(hits)))
+
+
+async def _ranked(session: ToolSession, question: str, limit: int) -> list[SearchHit]:
+    """The messages that fit, ranked as what is recalled: by words, by meaning, by who said it."""
+    query = SearchQuery(text=question, kind="words", limit=max(limit, HITS), meaning=True)
+    found: list[SearchHit] = []
+    for hit in (await session.find(query)).hits:
+        for message in await session.read(hit.position, hit.position):
+            users = message.role == "user"
+            is_result = users and bool(session.dialect.read(message.body).results)
+            found.append(hit._replace(score=weighed(hit.score, message.role, is_result=is_result)))
+    return sorted(found, key=lambda hit: -hit.score)[:limit]
 
 
 async def _told(

@@ -17,9 +17,11 @@ from sidecar.store.contract import Append, Delete, Fork, NewMessage, SaveState, 
 from sidecar.store.memory.store import MemoryStore
 from sidecar.store.search import Searchable, SearchQuery
 from sidecar.store.sqlite.store import SQLiteStore
-from tests.store_kit import LIMIT_S, Driver
+from tests.store_kit import Driver
 
 REF, CHILD = SessionRef("host", "main"), SessionRef("host", "child")
+MADE_S = 90.0
+"""Longest wait for vectors: whoever makes them lets everybody else go first."""
 FACT = "We keep the emergency cash in the blue teapot on the top shelf."
 ASKED = "Where is the money for bad days hidden?"
 
@@ -45,7 +47,7 @@ class Library:
         self.until(lambda: self.driver.run(self.index.waiting()) == 0)
 
     def until(self, reached: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + LIMIT_S
+        deadline = time.monotonic() + MADE_S
         while not reached():
             assert time.monotonic() < deadline, "the vectors were not made in time"
             self.driver.run(_yield())
@@ -77,7 +79,7 @@ def extract(message_format: str, body: bytes) -> Searchable:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is."""
-    monkeypatch.setattr(searching, "PATIENCE_S", LIMIT_S)
+    monkeypatch.setattr(searching, "PATIENCE_S", MADE_S)
 
 
 @pytest.fixture
