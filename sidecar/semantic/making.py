@@ -57,7 +57,7 @@ class VectorMaker:
             Exception: the model failed; `problem` says why.
         """
         loop = asyncio.get_running_loop()
-        # A question that comes meanwhile would wait for the model as long as the slow thread needs to load it.
+        # On the slow thread it would take so long that questions wait for it.
         await loop.run_in_executor(self._questions, self._loaded)
         return await loop.run_in_executor(
             self._messages, self._make, message_format, messages, first, count, known
