@@ -2,14 +2,15 @@
 
 import { homedir } from "node:os";
 import { ResponseError, SidecarClient } from "context-sidecar-client";
-import type { ChangedSessionParams, Command, ContextEngineCapabilities, HostRequests, JsonObject, MessageFormat } from "context-sidecar-client";
+import type { ChangedSessionParams, ContextEngineCapabilities, HostRequests, JsonObject, MessageFormat } from "context-sidecar-client";
 import * as vscode from "vscode";
-import { LanguageClient, RevealOutputChannelOn, State, WorkspaceSymbolRequest } from "vscode-languageclient/node";
-import type { LanguageClientOptions, StaticFeature, SymbolInformation, WorkspaceSymbol } from "vscode-languageclient/node";
-import { SESSION_SCHEME } from "./documents/names.js";
+import { State, WorkspaceSymbolRequest } from "vscode-languageclient/node";
+import type { LanguageClient, SymbolInformation, WorkspaceSymbol } from "vscode-languageclient/node";
 import { explained } from "./failures.js";
+import { capabilitiesOf, languageClient } from "./language-client.js";
 import { located } from "./locating.js";
 import type { Params, Requests, Result } from "./requests.js";
+import { Restarts } from "./restarting.js";
 import type { Settings } from "./settings.js";
 
 /** `missing`: there is no program; `failed`: it has refused to start, or ended and is not started again. */
@@ -20,14 +21,12 @@ const FORMAT: MessageFormat = "openai";
 const OTHERS: readonly string[] = ["anthropic", "openclaw", "openai-responses"] satisfies MessageFormat[];
 const DEFAULT_BUDGET = 128_000;
 
-/** Tells the sidecar that its code lenses may open contexts. */
-const LENSES_OPEN_CONTEXTS: StaticFeature = {
-  fillClientCapabilities(capabilities) {
-    capabilities.experimental = { ...(capabilities.experimental as object), commands: { commands: ["contextSidecar.showContext"] } };
-  },
-  initialize() {},
-  getState: () => ({ kind: "static" }),
-  clear() {},
+const NOT_RUNNING: Readonly<Record<SidecarState, string>> = {
+  stopped: "context-sidecar has been stopped",
+  starting: "context-sidecar is being started again",
+  running: "context-sidecar has ended",
+  missing: "context-sidecar is not installed, or not where the settings say",
+  failed: "context-sidecar does not run; its log says why",
 };
 
 export class Sidecars implements Requests, vscode.Disposable {
@@ -36,6 +35,7 @@ export class Sidecars implements Requests, vscode.Disposable {
   #capabilities: ContextEngineCapabilities | undefined;
   /** Processes beside the language client, by what they are for. */
   #others = new Map<string, SidecarClient>();
+  readonly #restarts = new Restarts();
   /** Starting and stopping, one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
   readonly #stateChanged = new vscode.EventEmitter<SidecarState>();
@@ -58,10 +58,12 @@ export class Sidecars implements Requests, vscode.Disposable {
     return this.settings.tokenBudget ?? this.#capabilities?.limits.defaultTokenBudget ?? DEFAULT_BUDGET;
   }
 
-  /** Starts the language client unless it runs. Never fails: the state says what came of it. */
+  /**
+   * Starts the language client unless that has been done, whatever came of it. Never fails: the state says how it is.
+   */
   start(): Promise<void> {
     return this.#after(async () => {
-      if (this.#state !== "running") await this.#start();
+      if (this.#state === "stopped") await this.#start();
     });
   }
 
@@ -91,7 +93,9 @@ export class Sidecars implements Requests, vscode.Disposable {
 
   /** The connection that speaks a dialect. */
   in(format: MessageFormat): Requests {
-    return format === FORMAT ? this : this.#other(`format ${format}`, format, this.settings.config);
+    if (format === FORMAT) return this;
+    // Asked for anew each time: after a restart there is another process.
+    return { request: (method, params) => this.#other(`format ${format}`, format, this.settings.config).request(method, params) };
   }
 
   /**
@@ -129,7 +133,7 @@ export class Sidecars implements Requests, vscode.Disposable {
   async #running(): Promise<LanguageClient> {
     await this.start();
     const client = this.#client;
-    if (client === undefined || this.#state !== "running") throw new Error(`context-sidecar is ${this.#state}`);
+    if (client === undefined || this.#state !== "running") throw new Error(NOT_RUNNING[this.#state]);
     return client;
   }
 
@@ -144,7 +148,12 @@ export class Sidecars implements Requests, vscode.Disposable {
     if (command === undefined) return this.#become("missing");
     await this.#stop();
     this.#become("starting");
-    const client = this.#languageClient(command);
+    const { namespace, engine, config } = this.settings;
+    const host = { id: "vscode", version: this.version };
+    const options = { host, hostCapabilities: ["session/changed"], namespace, engine, config, messageFormat: FORMAT };
+    const client = languageClient(command, options, this.output);
+    client.onNotification("session/changed", ({ sessionId }: ChangedSessionParams) => this.#sessionChanged.fire(sessionId));
+    client.onDidChangeState(({ newState }) => this.#follow(client, newState));
     this.#client = client;
     try {
       await client.start();
@@ -156,40 +165,14 @@ export class Sidecars implements Requests, vscode.Disposable {
     }
   }
 
-  #languageClient([program, ...args]: Command): LanguageClient {
-    const { namespace, engine, config } = this.settings;
-    const options: LanguageClientOptions = {
-      documentSelector: [
-        { scheme: "file", language: "jsonl" },
-        { scheme: "untitled", language: "jsonl" },
-        { scheme: SESSION_SCHEME },
-      ],
-      initializationOptions: {
-        contextEngine: {
-          host: { id: "vscode", version: this.version },
-          hostCapabilities: ["session/changed"],
-          namespace,
-          engine,
-          config,
-          messageFormat: FORMAT,
-        },
-      },
-      outputChannel: this.output,
-      revealOutputChannelOn: RevealOutputChannelOn.Never,
-      initializationFailedHandler: () => false,
-    };
-    const client = new LanguageClient("contextSidecar", "Context Sidecar", { command: program, args: [...args] }, options);
-    client.registerFeature(LENSES_OPEN_CONTEXTS);
-    client.onNotification("session/changed", ({ sessionId }: ChangedSessionParams) => this.#sessionChanged.fire(sessionId));
-    client.onDidChangeState(({ newState }) => this.#follow(client, newState));
-    return client;
-  }
-
-  /** The language client restarts a process that has ended, a few times; then it is stopped. */
+  /** A process that has ended by itself is started again, a few times. */
   #follow(client: LanguageClient, state: State): void {
-    if (client !== this.#client) return;
-    if (state === State.Running) this.#become("running");
-    else if (this.#state === "running") this.#become(state === State.Starting ? "starting" : "failed");
+    if (client !== this.#client || state !== State.Stopped || this.#state !== "running") return;
+    if (!this.#restarts.allowed(Date.now())) return this.#become("failed");
+    this.#become("starting");
+    void this.#after(async () => {
+      if (client === this.#client) await this.#start();
+    });
   }
 
   async #stop(): Promise<void> {
@@ -224,11 +207,6 @@ export class Sidecars implements Requests, vscode.Disposable {
     this.#state = state;
     this.#stateChanged.fire(state);
   }
-}
-
-function capabilitiesOf(client: LanguageClient): ContextEngineCapabilities | undefined {
-  const experimental = client.initializeResult?.capabilities.experimental as unknown;
-  return (experimental as { contextEngine?: ContextEngineCapabilities } | undefined)?.contextEngine;
 }
 
 async function has(requests: Requests, sessionId: string): Promise<boolean> {

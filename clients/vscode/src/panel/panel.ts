@@ -42,8 +42,11 @@ export class ContextPanel implements vscode.Disposable {
   async refresh(source: Source): Promise<void> {
     const place = this.#place;
     if (this.#panel === undefined || place?.source.key !== source.key) return;
-    const looked = await this.contexts.at(source, place.turnId);
-    if (this.#place === place) this.#draw(looked);
+    const now: Place = { source, turnId: place.turnId };
+    const looked = await this.contexts.at(source, now.turnId);
+    if (this.#place !== place) return;
+    this.#place = now;
+    this.#draw(looked);
   }
 
   dispose(): void {
@@ -67,13 +70,12 @@ export class ContextPanel implements vscode.Disposable {
 
   #draw({ source, turn, preview }: Looked): void {
     if (this.#panel === undefined) return;
-    const { list } = source.history.turns;
-    const at = turn === undefined ? list.length : source.history.turns.placeOf(turn.turnId);
+    const first = turn !== undefined && source.history.turns.placeOf(turn.turnId) === 0;
     this.#panel.title = turn === undefined ? `Context: ${source.name}` : `Context ${turn.turnId}: ${source.name}`;
     const title = turn === undefined ? `${source.name}, now` : `${source.name}, turn ${turn.turnId}`;
     const about = turn?.title ? `${source.about} · ${turn.title}` : source.about;
     this.#panel.webview.html = page(
-      { title, about, preview, hasPrevious: at > 0, hasNext: turn !== undefined },
+      { title, about, preview, hasPrevious: !first, hasNext: turn !== undefined },
       randomBytes(16).toString("hex"),
     );
   }
@@ -84,7 +86,7 @@ export class ContextPanel implements vscode.Disposable {
     if (place === undefined || ask === undefined) return;
     if (ask === "document" || ask === "compare") return this.#asked.fire({ ask, place });
     try {
-      await this.show({ source: place.source, turnId: neighbour(place, ask) });
+      await this.show({ source: place.source, turnId: await neighbour(place, ask) });
     } catch (error) {
       void vscode.window.showErrorMessage(explained(error));
     }
@@ -92,7 +94,8 @@ export class ContextPanel implements vscode.Disposable {
 }
 
 /** The turn before or after; behind the last one stands the history as a whole. */
-function neighbour({ source, turnId }: Place, ask: "previous" | "next"): string | undefined {
+async function neighbour({ source, turnId }: Place, ask: "previous" | "next"): Promise<string | undefined> {
+  await source.history.refresh();
   const { turns } = source.history;
   const at = turnId === undefined ? turns.list.length : turns.placeOf(turnId);
   return turns.list[Math.max(0, ask === "previous" ? at - 1 : at + 1)]?.turnId;

@@ -21,9 +21,8 @@ export class Contexts {
 
   /** What the model sees of a source at a turn, or as a whole. */
   async at(source: Source, turnId: string | undefined): Promise<Looked> {
-    await source.history.refresh();
-    const turn = turnId === undefined ? undefined : source.history.turns.get(turnId);
-    if (turnId !== undefined && turn === undefined) throw new Error(`${source.name} has no turn ${turnId}`);
+    // The whole is had without reading it, however long it is.
+    const turn = turnId === undefined ? undefined : await turnOf(source, turnId);
     return { source, turn, preview: await this.#preview(source, turn) };
   }
 
@@ -45,4 +44,11 @@ export class Contexts {
     }
     return made;
   }
+}
+
+async function turnOf({ history, name }: Source, turnId: string): Promise<Turn> {
+  await history.refresh();
+  const turn = history.turns.get(turnId);
+  if (turn === undefined) throw new Error(`${name} has no turn ${turnId}`);
+  return turn;
 }

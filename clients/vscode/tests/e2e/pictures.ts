@@ -14,7 +14,10 @@ export async function picture(page: Page, name: string, pointing = false): Promi
   const folder = process.env["PICTURES"] ? KEPT : PASSING;
   await mkdir(folder, { recursive: true });
   // The pointer leaves marks on what it stands on.
-  if (!pointing) await page.mouse.move(600, 715);
+  if (!pointing) {
+    await page.mouse.move(200, 660);
+    await page.locator(".workbench-hover").first().waitFor({ state: "hidden" });
+  }
   const path = `${folder}${name}.png`;
   await page.screenshot({ path, animations: "disabled" });
   if (folder === KEPT) await promisify(execFile)("pngquant", ["--force", "--strip", "--output", path, "96", path]);

@@ -81,6 +81,15 @@ export class Workbench {
     return this.page.locator(".quick-input-widget .monaco-list-row");
   }
 
+  /** Waits until the input of a dialog has a value. */
+  async holds(value: string): Promise<void> {
+    const deadline = Date.now() + LIMIT_MS;
+    while ((await this.input.inputValue()) !== value) {
+      if (Date.now() > deadline) assert.fail(`waited in vain for ${value}; it is ${await this.input.inputValue()}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
   async pick(text: string): Promise<void> {
     const row = this.picks.filter({ hasText: text }).first();
     await row.waitFor();

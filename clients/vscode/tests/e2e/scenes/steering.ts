@@ -39,9 +39,9 @@ export function steering(scene: Scene): void {
 
   scene.test("a session is exported word for word", async () => {
     const { bench, stage } = scene;
-    const target = join(stage.workspace, "exported.jsonl");
+    const target = join(stage.workspace, `${SESSION}.jsonl`);
     await bench.menu(bench.row(SESSION), "Export Session");
-    await bench.input.fill(target);
+    await bench.holds(target);
     await bench.page.keyboard.press("Enter");
     await bench.notice("was exported").waitFor();
     const read = async (path: string) => (await readFile(path, "utf8")).trim().split("\n").map((line) => JSON.parse(line) as unknown);
