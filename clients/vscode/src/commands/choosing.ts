@@ -11,6 +11,9 @@ import type { Turn } from "../sessions/turns.js";
 import type { Node } from "../tree/nodes.js";
 import type { Surface } from "./surface.js";
 
+/** Languages that transcripts are written in. */
+const TRANSCRIPTS: ReadonlySet<string> = new Set(["jsonl", "json"]);
+
 /** The node of the view that a command was called on. */
 export function nodeOf(given: unknown): Node | undefined {
   return isObject(given) && typeof given["kind"] === "string" ? (given as unknown as Node) : undefined;
@@ -94,7 +97,7 @@ async function namedPlace(surface: Surface, given: unknown): Promise<Place | und
 async function openedSource(surface: Surface): Promise<Source | undefined> {
   const document = vscode.window.activeTextEditor?.document;
   if (document === undefined) return surface.panel.place?.source;
-  const readable = document.uri.scheme === SESSION_SCHEME || document.languageId === "jsonl";
+  const readable = document.uri.scheme === SESSION_SCHEME || TRANSCRIPTS.has(document.languageId);
   return readable ? sourceOf(surface, document.uri) : undefined;
 }
 

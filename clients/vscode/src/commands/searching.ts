@@ -5,10 +5,15 @@ import type { SymbolInformation, WorkspaceSymbol } from "vscode-languageclient/n
 import { sessionOf } from "../documents/names.js";
 import { messageAt } from "../documents/session-documents.js";
 import { explained } from "../failures.js";
+import { counted, grouped } from "../reading/composition.js";
+import { nameOf } from "../sessions/sources.js";
 import type { Action, Surface } from "./surface.js";
 
 /** Quiet after a key until it is searched, in milliseconds. */
 const TYPING_MS = 200;
+
+const SESSION = new vscode.ThemeIcon("comment-discussion");
+const MESSAGE = new vscode.ThemeIcon("comment");
 
 interface Found extends vscode.QuickPickItem {
   readonly uri: vscode.Uri;
@@ -37,7 +42,7 @@ function follow(surface: Surface, pick: vscode.QuickPick<Found>, finish: (found:
     pick.busy = true;
     try {
       const symbols = await surface.sidecars.symbols(words);
-      if (number === newest) pick.items = symbols.flatMap(item);
+      if (number === newest) pick.items = symbols.flatMap((symbol) => item(surface, symbol));
     } catch (error) {
       if (number === newest) pick.placeholder = explained(error);
     } finally {
@@ -59,18 +64,17 @@ function follow(surface: Surface, pick: vscode.QuickPick<Found>, finish: (found:
   void ask(query);
 }
 
-function item(symbol: SymbolInformation | WorkspaceSymbol): Found[] {
-  const uri = vscode.Uri.parse(symbol.location.uri, false);
-  const isMessage = uri.fragment !== "";
-  const [, role, said] = isMessage ? (/^(\S+): (.*)$/su.exec(symbol.name) ?? []) : [];
-  return [
-    {
-      label: isMessage ? (said ?? symbol.name) : symbol.name,
-      description: isMessage ? (role ?? "") : "session",
-      detail: symbol.containerName ?? "",
-      iconPath: new vscode.ThemeIcon(isMessage ? "comment" : "comment-discussion"),
-      alwaysShow: true,
-      uri,
-    },
-  ];
+function item({ list }: Surface, { name, location }: SymbolInformation | WorkspaceSymbol): Found[] {
+  const uri = vscode.Uri.parse(location.uri, false);
+  const sessionId = sessionOf(uri.scheme, uri.path);
+  if (sessionId === undefined) return [];
+  const session = list.get(sessionId);
+  const place = messageAt(uri);
+  if (place === undefined) {
+    const detail = session === undefined ? "session" : `${counted(session.messageCount, "message")} · ${session.engine}`;
+    return [{ label: name, detail, iconPath: SESSION, alwaysShow: true, uri }];
+  }
+  const [, role, said] = /^(\S+): (.*)$/su.exec(name) ?? ["", "", name];
+  const detail = `${nameOf(session ?? { sessionId })} · message ${grouped(place + 1)} · ${role}`;
+  return [{ label: said ?? name, detail, iconPath: MESSAGE, alwaysShow: true, uri }];
 }

@@ -30,7 +30,7 @@ export function reading(scene: Scene): void {
     const { bench } = scene;
     await bench.command("Context: Search Sessions");
     await bench.input.fill("clocks went forward");
-    const found = bench.picks.filter({ hasText: /one-hour-early t\d+/ }).first();
+    const found = bench.picks.filter({ hasText: "one-hour-early · message" }).first();
     await found.waitFor();
     await scene.picture("search-dark");
     await found.click();
