@@ -35,6 +35,6 @@ export function reading(scene: Scene): void {
     await scene.picture("search-dark");
     await found.click();
     await bench.tab(SESSION).waitFor();
-    await bench.page.locator(".codelens-decoration a").first().waitFor();
+    await bench.says(bench.lines, /asks for the offset of the zone once/);
   });
 }

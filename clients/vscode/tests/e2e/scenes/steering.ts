@@ -10,7 +10,6 @@ import type { Scene } from "../scene.js";
 export function steering(scene: Scene): void {
   scene.test("the message under the cursor is pinned, and unpinned in the view", async () => {
     const { bench } = scene;
-    await bench.page.locator(".editor-instance .view-line").first().click();
     await bench.command("Context: Pin Message");
     await bench.unfold(SESSION);
     await bench.unfold("Pinned");
