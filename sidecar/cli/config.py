@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -102,7 +101,7 @@ def _engine_errors(settings: Settings) -> list[str]:
     errors: list[str] = []
     for name in named:
         try:
-            asyncio.run(slot.check(name, None))
+            slot.check_settings(name)
         except EngineUnavailable as error:
             errors.append(str(error))
     return errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -36,7 +36,9 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, numbers
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for position, title in enumerate(titles):
-        table.add_column(title, justify="right" if position in numbers else "left", overflow="fold")
+        side: Literal["right", "left"] = "right" if position in numbers else "left"
+        # The first column names what the others are about: it is what people copy.
+        table.add_column(title, justify=side, overflow="fold", no_wrap=position == 0)
     for row in rows:
         table.add_row(*row)
     console().print(table)

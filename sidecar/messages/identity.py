@@ -63,12 +63,13 @@ def same_text(a: Reading, b: Reading) -> bool:
 def reuses_id(a: Reading, b: Reading) -> bool:
     """Whether two messages with one inner id are two messages after all.
 
-    Some providers give responses short random ids that come up again: another text at another time is then
-    another message.
+    Some providers give responses short random ids that come up again, or the same one always: a reply at
+    another time is then another message. A user's message has to say something else too, since hosts that try
+    again keep its key.
     """
     if a.timestamp_ms is None or b.timestamp_ms is None or a.timestamp_ms == b.timestamp_ms:
         return False
-    return not same_text(a, b)
+    return (a.role == b.role == "assistant") or not same_text(a, b)
 
 
 def stands_for(reading: Reading) -> str | None:

@@ -77,6 +77,14 @@ class EngineSlot:
             seat = await self._seating.made(found, config)
             await seat.engine.dispose()
 
+    def check_settings(self, engine_id: str) -> None:
+        """Raise as `check` would, without starting an engine from outside.
+
+        Raises:
+            EngineUnavailable: it cannot be loaded, or its settings are wrong.
+        """
+        self._seating.configured(self._seating.loaded(self._seating.usable(engine_id)), None)
+
     def isolates(self, found: Found) -> bool:
         """Whether the engine runs in a process of its own."""
         return self._seating.isolates(found)

@@ -100,7 +100,7 @@ def to_rpc_error(error: BaseException, session_id: str = "") -> RpcError:
                 {"capability": capability},
                 hint=f"declare {capability} in hostCapabilities, or select an engine that compacts itself",
             )
-        case EngineUnavailable(engine_id=engine_id, missing=missing):
+        case EngineUnavailable(engine_id=engine_id, missing=missing, fix=fix):
             data: dict[str, object] = {"engineId": engine_id}
             if missing:
                 data["missingCapabilities"] = list(missing)
@@ -108,7 +108,7 @@ def to_rpc_error(error: BaseException, session_id: str = "") -> RpcError:
                 codes.ENGINE_UNAVAILABLE,
                 without_paths(str(error)),
                 data,
-                hint="select an engine that `context-sidecar engines list` shows as available",
+                hint=fix,
             )
         case MessageError(reason=reason, pointer=pointer):
             return InvalidParams(f"message: {reason}", path=f"/message{pointer}")

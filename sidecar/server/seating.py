@@ -30,13 +30,22 @@ if TYPE_CHECKING:
 MakeHost = Callable[[str, "BaseModel | None"], "HostServices"]
 
 
+SELECT_ANOTHER = "select an engine that `context-sidecar engines list` shows as available"
+MEND_SETTING = "correct that setting; `context-sidecar config validate` checks the configuration file"
+MEND_ENGINE = "mend the engine, or select another one of `context-sidecar engines list`"
+
+
 class EngineUnavailable(Exception):
     """Raised when the selected engine cannot serve; the text says what to fix (error 1001)."""
 
-    def __init__(self, engine_id: str, reason: str, missing: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, engine_id: str, reason: str, missing: tuple[str, ...] = (), *, fix: str = SELECT_ANOTHER
+    ) -> None:
         super().__init__(reason)
         self.engine_id = engine_id
         self.missing = missing
+        self.fix = fix
+        """What to do about it."""
 
 
 class Seating:
@@ -96,7 +105,7 @@ class Seating:
         try:
             engine = await RemoteEngine.start(self._make_host(found.id, None), self._plan(found, config))
         except (EngineRefused, ProcessFailed) as error:
-            raise EngineUnavailable(found.id, str(error)) from error
+            raise EngineUnavailable(found.id, str(error), fix=_fix(str(error))) from error
         try:
             self._meets_requirements(found.id, engine.info.host_requirements)
         except EngineUnavailable:
@@ -151,7 +160,7 @@ class Seating:
         try:
             kind = load_engine(found)
         except EngineNotLoadable as error:
-            raise EngineUnavailable(found.id, str(error)) from error
+            raise EngineUnavailable(found.id, str(error), fix=MEND_ENGINE) from error
         self._meets_requirements(found.id, kind.info.host_requirements)
         return kind
 
@@ -173,8 +182,13 @@ class Seating:
         try:
             return validated_settings(kind, self._values(kind.info.id, config))
         except (SettingsRefused, EngineNotLoadable) as error:
-            raise EngineUnavailable(kind.info.id, str(error)) from None
+            raise EngineUnavailable(kind.info.id, str(error), fix=_fix(str(error))) from None
 
     def _values(self, engine_id: str, config: bytes | None) -> Mapping[str, Any]:
         above: dict[str, Any] = json.decode(config) if config else {}
         return {**self._settings.entry(engine_id).config, **above}
+
+
+def _fix(problem: str) -> str:
+    """What to do about an engine that does not begin to serve."""
+    return MEND_SETTING if problem.startswith("plugins.entries.") else MEND_ENGINE

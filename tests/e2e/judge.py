@@ -147,9 +147,8 @@ def _items(items: list[Json]) -> list[str]:
             answered.add(item["call_id"])
         elif item.get("type") == "reasoning":
             follower = items[i + 1] if i + 1 < len(items) else {}
-            if not (
-                follower.get("type") in ("function_call", "reasoning") or follower.get("role") == "assistant"
-            ):
+            kind = str(follower.get("type"))
+            if kind != "reasoning" and not kind.endswith("_call") and follower.get("role") != "assistant":
                 wrong.append(f"item {i} is reasoning without what it led to")
     last_said = max((i for i, item in enumerate(items) if item.get("role") == "user"), default=-1)
     wrong += [f"call {c} has no output" for c, i in called.items() if c not in answered and i < last_said]

@@ -41,13 +41,14 @@ class Host:
         lines: bool = False,
         initialized: bool = True,
         environment: dict[str, str] | None = None,
+        command: Sequence[str] = COMMAND,
         arguments: Sequence[str] = (),
         **options: Any,
     ) -> None:
         self.state_dir = state_dir
         self.lines = lines
         self.environment = environment or {}
-        self.arguments = arguments
+        self.command = (*command, *arguments)
         self.log = state_dir.with_name(f"{state_dir.name}.log")
         """What the process writes to standard error."""
         self.options: Params = {"messageFormat": message_format, **options}
@@ -218,7 +219,7 @@ class Host:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                (*COMMAND, *self.arguments),
+                self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

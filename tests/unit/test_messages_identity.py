@@ -126,7 +126,7 @@ def test_the_same_id_with_other_text_is_told_apart() -> None:
 def test_an_id_that_a_provider_uses_again_is_told_by_time_and_text() -> None:
     first = user("one", timestamp=1)
     assert reuses_id(first, user("two", timestamp=2))
-    assert not reuses_id(first, user("one", timestamp=2))
+    assert not reuses_id(first, user("one", timestamp=2)), "a host that tries again keeps the key"
     assert not reuses_id(first, user("two", timestamp=1))
     assert not reuses_id(first, user("two"))
 
@@ -134,3 +134,10 @@ def test_an_id_that_a_provider_uses_again_is_told_by_time_and_text() -> None:
 @given(st.text())
 def test_keys_fit_signed_64_bits(text: str) -> None:
     assert all(-(2**63) <= key < 2**63 for key in keys(user(text, timestamp=5)))
+
+
+def test_a_reply_with_the_id_of_an_earlier_one_is_another_message_at_another_time() -> None:
+    first, later = (read("openclaw", role="assistant", content="Done.", timestamp=at) for at in (1, 2))
+    assert reuses_id(first, later)
+    assert not reuses_id(first, first)
+    assert not reuses_id(first, read("openclaw", role="assistant", content="Done."))

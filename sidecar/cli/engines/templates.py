@@ -125,11 +125,13 @@ def _items(window: Window) -> list[Kept]:
 SETTINGS = '''\
 """What can be configured under `[plugins.entries.@ID@.config]`."""
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class @CLASS@Settings(BaseModel):
-    """Settings of @CLASS@; a wrong value is refused with the name of its key."""
+    """Settings of @CLASS@; a wrong value, or an unknown key, is refused with the name of the key."""
+
+    model_config = ConfigDict(extra="forbid")
 
     compactTo: float = Field(default=0.5, gt=0.05, lt=1)
     """Share of the budget that a compaction leaves."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sidecar.client.answers import AssembledContext
+from sidecar.client.errors import RequestFailed
 from sidecar.client.message_bytes import Message
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.conformance.expecting import fail
@@ -124,7 +125,10 @@ class _Sidecars:
             )
             await client.open()
         self._count += 1
-        yield Conversation(client, f"check-{self._count}")
+        try:
+            yield Conversation(client, f"check-{self._count}")
+        except RequestFailed as error:
+            fail(f"{type(error).__name__}: {error}")
 
     async def close(self) -> None:
         client, self._client = self._client, None
