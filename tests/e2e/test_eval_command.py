@@ -75,6 +75,25 @@ def test_people_get_a_table_and_a_chart(tmp_path: Path) -> None:
     assert "Every answer was valid and within its budget." in done.stdout
 
 
+def test_simple_ways_stand_beside_an_engine_in_one_run(tmp_path: Path) -> None:
+    file = written(tmp_path, session())
+    told = ("--engine", "recall", "--baselines", "--budgets", "600", "--prefix-budget", "600", "--json")
+    done = run_cli("eval", str(file), *told, state_dir=tmp_path)
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)["results"]
+    found = {result["engine"]: result["budgets"][0] for result in results}
+    assert list(found) == ["recall", "recency", "fts5", "fts5+neighbours"]
+    assert {name: (at["found"], at["wanted"]) for name, at in found.items()} == {
+        "recall": (2, 2),
+        "recency": (1, 2),
+        "fts5": (2, 2),
+        "fts5+neighbours": (2, 2),
+    }
+    assert not any(at["overByCharacters"] or at["overBudget"] or at["invalid"] for at in found.values())
+    assert [bool(result["search"]) for result in results] == [True, False, True, True]
+    assert results[1]["prefix"]["kept"] < results[0]["prefix"]["kept"]
+
+
 def test_a_context_that_cannot_fit_counts_as_nothing_found(tmp_path: Path) -> None:
     long = {"id": 0, "role": "system", "content": "rule " * 2000}
     told = session(messages=[long, {"id": 1, "role": "user", "content": CODE}], questions=[])

@@ -6,35 +6,20 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import NamedTuple, TypeVar
 
-import msgspec
-
-from sidecar.cli.evaluation.evidence import Found, evidence_among, evidence_in, normalized
-from sidecar.cli.evaluation.questions import EvaluationSession, Question, RecordedMessage
+from sidecar.cli.evaluation.evidence import Found, evidence_among, evidence_in, normalized, nothing_in
+from sidecar.cli.evaluation.questions import EvaluationSession, Question
+from sidecar.cli.evaluation.subjects import Context, Subject
 from sidecar.cli.replay.judging import TOLERANCE_ESTIMATE, TOLERANCE_EXACT
 from sidecar.cli.replay.recording import Tally
-from sidecar.client.answers import AssembledContext
-from sidecar.client.errors import ContextOverflow, InvalidParams
-from sidecar.client.sidecar_client import SidecarClient
+from sidecar.client.errors import ContextOverflow
 from sidecar.messages.contract import Dialect
-from sidecar.protocol.times import parse_rfc3339
+from sidecar.recall.passages import rough_tokens
+from sidecar.tokens.message_cost import MESSAGE_OVERHEAD, readable_text
 
-SEARCH_TOOL = "context_search"
 HIT_COUNTS = (5, 10, 20)
 """First hits of a search among which evidence is looked for."""
 
 T = TypeVar("T")
-
-
-class Hits(msgspec.Struct, frozen=True):
-    """The part of the tool's structured content that is looked at."""
-
-    class Hit(msgspec.Struct, frozen=True, rename="camel"):
-        """One hit."""
-
-        message_id: str | None = None
-        text: str = ""
-
-    hits: Sequence[Hit] = ()
 
 
 class Answer(NamedTuple):
@@ -45,6 +30,7 @@ class Answer(NamedTuple):
     found: Found
     tokens: int
     over_budget: bool
+    over_by_characters: bool
     invalid: bool
     refused: bool
 
@@ -64,14 +50,14 @@ class Questioner:
 
     def __init__(
         self,
-        client: SidecarClient,
+        subject: Subject,
         dialect: Dialect,
         tally: Tally,
         budgets: Sequence[int],
         advance: Callable[[], None],
     ) -> None:
         self.asked = Asked([], {count: [] for count in HIT_COUNTS}, {})
-        self._client = client
+        self._subject = subject
         self._dialect = dialect
         self._tally = tally
         self._budgets = budgets
@@ -82,37 +68,30 @@ class Questioner:
         """Tell every message, and ask where the recording does; at most `limit` questions."""
         questions = session.asked(limit)
         texts = {message.name: message.text for message in session.messages}
-        searchable = any(tool.name == SEARCH_TOOL for tool in await self._client.tools(session.session_id))
         for at, message in enumerate(session.messages):
-            await self._timed("ingest", tell(self._client, session.session_id, message))
+            await self._timed("ingest", self._subject.tell(session.session_id, message))
             for question in questions.get(at, ()):
-                if searchable:
-                    await self._search(session.session_id, question, texts)
+                await self._search(session.session_id, question, texts)
                 for budget in self._budgets:
                     await self._assemble(session.session_id, question, texts, budget)
             self._advance()
 
     async def _search(self, session_id: str, question: Question, texts: dict[str, str]) -> None:
-        arguments = {"mode": "relevant", "query": question.prompt, "limit": max(HIT_COUNTS)}
-        result = await self._timed("search", self._client.call_tool(session_id, SEARCH_TOOL, arguments))
-        content = result.structured_content
-        hits = msgspec.json.decode(bytes(content), type=Hits).hits if content else ()
+        searching = self._subject.search(session_id, question.prompt, max(HIT_COUNTS))
+        hits = await self._timed("search", searching)
+        if hits is None:
+            return
         for count, shares in self.asked.search.items():
-            first = [(hit.message_id, hit.text) for hit in hits[:count]]
-            shares.append(evidence_among(question, texts, first))
+            shares.append(evidence_among(question, texts, hits[:count]))
 
     async def _assemble(
         self, session_id: str, question: Question, texts: dict[str, str], budget: int
     ) -> None:
-        asking = self._client.assemble(session_id, budget, prompt=question.prompt)
+        asking = self._subject.context(session_id, budget, question.prompt)
         try:
             answer = await self._timed("assemble", asking)
         except ContextOverflow:
-            nothing = Found(0.0, complete=False, answers=0.0 if question.answers else None)
-            refused = Answer(
-                question.kind, budget, nothing, 0, over_budget=False, invalid=False, refused=True
-            )
-            self.asked.answers.append(refused)
+            self.asked.answers.append(_refused(question, budget))
             return
         tokens = answer_tokens(answer, self._tally)
         self.asked.answers.append(
@@ -122,21 +101,28 @@ class Questioner:
                 found=evidence_in(question, texts, self._said(answer, question.prompt)),
                 tokens=tokens,
                 over_budget=tokens > budget * (1 + self._tolerance),
+                over_by_characters=self._by_characters(answer) > budget * (1 + TOLERANCE_EXACT),
                 invalid=bool(self._dialect.check([self._tally.read(body) for body in answer.bodies])),
                 refused=False,
             )
         )
 
-    def _said(self, answer: AssembledContext, prompt: str) -> str:
+    def _said(self, answer: Context, prompt: str) -> str:
         """All texts of an answer, without the question itself."""
         readings = [self._tally.read(body) for body in answer.bodies]
         if readings and readings[-1].role == "user" and normalized(readings[-1].text) == normalized(prompt):
             readings.pop()
-        parts = [answer.system_prompt_addition or ""]
+        parts = [answer.before]
         for reading in readings:
             parts += [reading.text, *(f"{call.name}({call.arguments})" for call in reading.calls)]
             parts += [result.text for result in reading.results if result.text != reading.text]
-        return "\n".join(part for part in (*parts, answer.user_message_append or "") if part)
+        return "\n".join(part for part in (*parts, answer.behind) if part)
+
+    def _by_characters(self, answer: Context) -> int:
+        """Tokens of an answer as hosts without a tokenizer count them."""
+        readings = [self._tally.read(body) for body in answer.bodies]
+        texts = [*map(readable_text, readings), answer.before, answer.behind]
+        return sum(rough_tokens(text) for text in texts if text) + MESSAGE_OVERHEAD * len(readings)
 
     async def _timed(self, kind: str, work: Coroutine[object, object, T]) -> T:
         began = time.perf_counter()
@@ -146,25 +132,21 @@ class Questioner:
             self.asked.durations.setdefault(kind, []).append(1000 * (time.perf_counter() - began))
 
 
-async def tell(client: SidecarClient, session_id: str, message: RecordedMessage) -> None:
-    """Ingest a message, with its time where that is RFC 3339."""
-    await client.ingest(
-        session_id,
-        message.encoded(),
-        message_id=message.name,
-        timestamp=message.ts if message.ts and _is_time(message.ts) else None,
-    )
-
-
-def answer_tokens(answer: AssembledContext, tally: Tally) -> int:
+def answer_tokens(answer: Context, tally: Tally) -> int:
     """Tokens of an answer by independent count, additions included."""
-    additions = (answer.system_prompt_addition or "", answer.user_message_append or "")
-    return tally.total(answer.bodies) + sum(map(tally.counter.count, additions))
+    return tally.total(answer.bodies) + sum(map(tally.counter.count, (answer.before, answer.behind)))
 
 
-def _is_time(text: str) -> bool:
-    try:
-        parse_rfc3339(text)
-    except (ValueError, InvalidParams):
-        return False
-    return True
+def _refused(question: Question, budget: int) -> Answer:
+    """Nothing was found, since nothing was answered."""
+    found = nothing_in(question)
+    return Answer(
+        question.kind,
+        budget,
+        found,
+        0,
+        over_budget=False,
+        over_by_characters=False,
+        invalid=False,
+        refused=True,
+    )

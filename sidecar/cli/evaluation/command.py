@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from sidecar.cli.evaluation.baselines import BASELINES
 from sidecar.cli.evaluation.evaluating import Plan, evaluate
 from sidecar.cli.evaluation.figures import Evaluation, FileFigures
 from sidecar.cli.evaluation.questions import read_sessions
@@ -35,6 +36,7 @@ def _budgets(context: click.Context, parameter: click.Parameter, value: str) -> 
 @click.option(
     "--engine", "engines", multiple=True, metavar="ID", help="Engine to measure; may be given several times."
 )
+@click.option("--baselines", is_flag=True, help="Also measure recency and full-text search, to compare with.")
 @click.option(
     "--budgets",
     callback=_budgets,
@@ -55,6 +57,7 @@ def command(
     common: Common,
     data: Sequence[Path],
     engines: Sequence[str],
+    baselines: bool,
     budgets: list[int],
     limit: int | None,
     prefix_budget: int | None,
@@ -65,12 +68,16 @@ def command(
     each of which has a `prompt`, the ids of the messages that hold the `evidence`, and the place where it is
     asked (`at`). The messages are told one by one; at each question the context is asked for within every
     budget. Evidence counts as found where half of it or more stands in the context word for word. Exit code 1
-    where an answer is invalid or over its budget.
+    where an answer of an engine is invalid or over its budget.
+    With --baselines, the newest messages alone ("recency") and SQLite's full-text search with stemming stand
+    beside the engines, the latter also with the passages around each hit ("fts5+neighbours").
     """
     files = [(path.name, read_sessions(path)) for path in data]
     counting = counter("auto")
     plan = Plan(budgets, limit, prefix_budget)
-    chosen: Sequence[str | None] = engines or (None,)
+    chosen: list[str | None] = [*engines] or [None]
+    if baselines:
+        chosen += BASELINES
     total = len(chosen) * sum(len(session.messages) for _, sessions in files for session in sessions)
     results: list[FileFigures] = []
     with _progress(total) as advance:
@@ -79,7 +86,12 @@ def command(
                 evaluate(common, engine, name, sessions, plan, counting, advance) for engine in chosen
             ]
     evaluation = Evaluation(
-        ok=not any(at.invalid or at.over_budget for result in results for at in result.budgets),
+        ok=not any(
+            at.invalid or at.over_budget
+            for result in results
+            for at in result.budgets
+            if result.engine not in BASELINES
+        ),
         counter=counting.name,
         results=results,
     )

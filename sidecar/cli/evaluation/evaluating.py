@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from sidecar.cli.connecting import client_for, with_client
 from sidecar.cli.evaluation.asking import Answer, Asked, Questioner
+from sidecar.cli.evaluation.baselines import baselines
 from sidecar.cli.evaluation.figures import AtBudget, FileFigures, PrefixFigures, Timing
 from sidecar.cli.evaluation.prefixes import Prefixes, play_calls
 from sidecar.cli.evaluation.questions import EvaluationSession
+from sidecar.cli.evaluation.subjects import SidecarSubject, Subject
 from sidecar.cli.options import Common
 from sidecar.cli.replay.recording import Tally
 from sidecar.client.sidecar_client import SidecarClient
@@ -44,54 +47,49 @@ def evaluate(
     counter: TokenCounter,
     advance: Callable[[], None],
 ) -> FileFigures:
-    """What an engine does with the questions of a file; every run has a sidecar and a store of its own.
+    """What an engine, or something simpler, does with the questions of a file.
 
-    `advance` is called once for every message that is played.
+    `engine` is an id, `None` for the configured one, or a name of `baselines`. Every run of an engine has a
+    sidecar and a store of its own. `advance` is called once for every message that is played.
     """
     spoken = dialect(FORMAT)
     tally = Tally(spoken, counter)
-    names: list[str] = []
+    run = _runner(common, engine, counter)
 
-    async def ask(client: SidecarClient) -> Asked:
-        names.append(client.engine.id)
-        questioner = Questioner(client, spoken, tally, plan.budgets, advance)
+    async def ask(subject: Subject) -> Asked:
+        questioner = Questioner(subject, spoken, tally, plan.budgets, advance)
         for session in sessions:
             if session.questions:
                 await questioner.play(session, plan.limit)
         return questioner.asked
 
-    asked = _in_fresh_state(common, engine, ask)
+    name, asked = run(ask)
     return FileFigures(
         file=file,
-        engine=names[0],
+        engine=name,
         sessions=len(sessions),
         messages=sum(len(session.messages) for session in sessions),
         budgets=[_at_budget(budget, asked.answers) for budget in plan.budgets],
         search={count: _mean(shares) for count, shares in asked.search.items() if shares},
-        prefix=_prefixes(common, engine, sessions, plan, spoken, tally),
+        prefix=_prefixes(run, sessions, plan, spoken, tally),
         timings={kind: _timing(values) for kind, values in sorted(asked.durations.items())},
     )
 
 
 def _prefixes(
-    common: Common,
-    engine: str | None,
-    sessions: Sequence[EvaluationSession],
-    plan: Plan,
-    spoken: Dialect,
-    tally: Tally,
+    run: Run, sessions: Sequence[EvaluationSession], plan: Plan, spoken: Dialect, tally: Tally
 ) -> PrefixFigures | None:
     budget = plan.prefix_budget
     if budget is None:
         return None
 
-    async def play(client: SidecarClient) -> Prefixes:
+    async def play(subject: Subject) -> Prefixes:
         seen = Prefixes()
         for session in sessions:
-            seen += await play_calls(client, session, spoken, tally, budget)
+            seen += await play_calls(subject, session, spoken, tally, budget)
         return seen
 
-    seen = _in_fresh_state(common, engine, play)
+    _, seen = run(play)
     return PrefixFigures(
         budget=budget,
         calls=seen.calls,
@@ -101,10 +99,28 @@ def _prefixes(
     )
 
 
-def _in_fresh_state(common: Common, engine: str | None, work: Callable[[SidecarClient], Awaitable[T]]) -> T:
-    with TemporaryDirectory(prefix="context-sidecar-") as folder:
-        placed = common._replace(state_dir=Path(folder))
-        return with_client(client_for(placed, engine=engine, message_format=FORMAT), work)
+class Run(Protocol):
+    """Does some work with a new subject; gives the subject's name, and what came of the work."""
+
+    def __call__(self, work: Callable[[Subject], Coroutine[object, object, T]]) -> tuple[str, T]: ...
+
+
+def _runner(common: Common, engine: str | None, counter: TokenCounter) -> Run:
+    simple = baselines(counter.count).get(engine or "")
+
+    def with_baseline(work: Callable[[Subject], Coroutine[object, object, T]]) -> tuple[str, T]:
+        assert simple is not None
+        return engine or "", asyncio.run(work(simple()))
+
+    def with_engine(work: Callable[[Subject], Coroutine[object, object, T]]) -> tuple[str, T]:
+        async def answered(client: SidecarClient) -> tuple[str, T]:
+            return client.engine.id, await work(SidecarSubject(client))
+
+        with TemporaryDirectory(prefix="context-sidecar-") as folder:
+            placed = common._replace(state_dir=Path(folder))
+            return with_client(client_for(placed, engine=engine, message_format=FORMAT), answered)
+
+    return with_baseline if simple else with_engine
 
 
 def _at_budget(budget: int, answers: Iterable[Answer]) -> AtBudget:
@@ -115,10 +131,13 @@ def _at_budget(budget: int, answers: Iterable[Answer]) -> AtBudget:
         budget=budget,
         questions=len(mine),
         evidence=_mean([answer.found.evidence for answer in mine]),
+        found=sum(answer.found.held for answer in mine),
+        wanted=sum(answer.found.wanted for answer in mine),
         complete=_mean([answer.found.complete for answer in mine]),
         answers=_mean(held) if held else None,
         tokens=round(_mean([answer.tokens for answer in mine if not answer.refused]), 1),
         over_budget=sum(answer.over_budget for answer in mine),
+        over_by_characters=sum(answer.over_by_characters for answer in mine),
         invalid=sum(answer.invalid for answer in mine),
         refused=sum(answer.refused for answer in mine),
         by_kind={kind: _mean([a.found.evidence for a in mine if a.kind == kind]) for kind in kinds},

@@ -25,6 +25,16 @@ class Found(NamedTuple):
     """True where every group of evidence was."""
     answers: float | None
     """`None` where the question names none."""
+    held: int = 0
+    """How many pieces of evidence were found."""
+    wanted: int = 0
+    """How many there are."""
+
+
+def nothing_in(question: Question) -> Found:
+    """What is found where there is nothing to look into."""
+    wanted = 1 if question.kind == GROUNDING else len(question.evidence)
+    return Found(0.0, complete=False, answers=0.0 if question.answers else None, wanted=wanted)
 
 
 def normalized(text: str) -> str:
@@ -48,7 +58,7 @@ def evidence_in(question: Question, texts: Mapping[str, str], where: str) -> Fou
     answers = [normalized(answer).strip(" .\"'") for answer in question.answers]
     held = [answer in where for answer in answers if answer]
     found = _groups(question, texts, where) if question.kind != GROUNDING else held[:1]
-    return Found(_mean(found), all(found), _mean(held) if held else None)
+    return Found(_mean(found), all(found), _mean(held) if held else None, sum(found), len(found))
 
 
 def evidence_among(

@@ -27,6 +27,10 @@ class AtBudget(EvaluationFigures, frozen=True):
     questions: int
     evidence: float
     """Share of the evidence that stands in the context, 0 to 1."""
+    found: int
+    """Pieces of evidence that do."""
+    wanted: int
+    """Pieces of evidence that there are."""
     complete: float
     """Share of the questions of which all evidence does, 0 to 1."""
     answers: float | None
@@ -35,6 +39,9 @@ class AtBudget(EvaluationFigures, frozen=True):
     """The mean of the answers, by independent count."""
     over_budget: int
     """Answers over the budget by more than the tolerance of the count."""
+    over_by_characters: int
+    """Answers over the budget where four characters, or one of Han, are taken for a token; counted apart,
+    since such a count is up to a third above a tokenizer's."""
     invalid: int
     """Answers that a provider would refuse."""
     refused: int
@@ -60,6 +67,7 @@ class FileFigures(EvaluationFigures, frozen=True):
 
     file: str
     engine: str
+    """Its id, or the name of what it is compared with."""
     sessions: int
     messages: int
     budgets: Sequence[AtBudget]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sidecar.cli.evaluation.asking import tell
 from sidecar.cli.evaluation.questions import EvaluationSession
+from sidecar.cli.evaluation.subjects import Subject
 from sidecar.cli.replay.recording import Tally
-from sidecar.client.sidecar_client import SidecarClient
 from sidecar.messages.contract import Dialect
 
 READ, WRITTEN = 0.1, 1.25
@@ -44,18 +43,18 @@ class Prefixes(NamedTuple):
 
 
 async def play_calls(
-    client: SidecarClient, session: EvaluationSession, dialect: Dialect, tally: Tally, budget: int
+    subject: Subject, session: EvaluationSession, dialect: Dialect, tally: Tally, budget: int
 ) -> Prefixes:
     """Play a session, and ask for the context wherever the recorded runtime called its model."""
     seen, before = Prefixes(), None
     following = [*session.messages[1:], None]
     for message, next_message in zip(session.messages, following, strict=True):
-        await tell(client, session.session_id, message)
+        await subject.tell(session.session_id, message)
         if next_message is None or next_message.role != "assistant" or message.role == "assistant":
             continue
         prompt = message.content if message.role == "user" else None
-        answer = await client.assemble(session.session_id, budget, prompt=prompt)
-        rows = [(answer.system_prompt_addition or "").encode("utf-8", "surrogatepass"), *answer.bodies]
+        answer = await subject.context(session.session_id, budget, prompt)
+        rows = [answer.before.encode("utf-8", "surrogatepass"), *answer.bodies]
         invalid = bool(dialect.check([tally.read(body) for body in answer.bodies]))
         seen += _compared(before, rows, tally, invalid)
         before = rows

@@ -30,10 +30,10 @@ def print_evaluation(evaluation: Evaluation) -> None:
 
 def _print_table(results: Sequence[FileFigures]) -> None:
     budgets = [f"{_short(at.budget)}" for at in results[0].budgets]
-    titles = ["evidence", *budgets, "invalid", "over", "refused"]
+    titles = ["evidence", *budgets, "invalid", "over", "by chars", "refused"]
     print_table(titles, map(_answers, results), numbers=range(1, len(titles)))
     counts = sorted({count for result in results for count in result.search})
-    titles = ["beside it", *(f"hits {count}" for count in counts), "ms p50", "ms p95"]
+    titles = ["beside it", *(f"hits {count}" for count in counts), "ms p50", "ms p95", "search p50"]
     prefix = results[0].prefix
     if prefix is not None:
         titles += [f"prefix {_short(prefix.budget)}", "cost"]
@@ -45,15 +45,22 @@ def _answers(result: FileFigures) -> list[str]:
     sums = (
         sum(at.invalid for at in budgets),
         sum(at.over_budget for at in budgets),
+        sum(at.over_by_characters for at in budgets),
         sum(a.refused for a in budgets),
     )
-    return [result.engine, *(f"{at.evidence:.1%}" for at in budgets), *map(str, sums)]
+    return [
+        result.engine,
+        *(f"{at.evidence:.1%} {at.found:>3}/{at.wanted}" for at in budgets),
+        *map(str, sums),
+    ]
 
 
 def _beside(result: FileFigures, counts: Sequence[int]) -> list[str]:
     row = [result.engine, *(f"{result.search[n]:.1%}" if n in result.search else "" for n in counts)]
     timing = result.timings.get("assemble")
     row += (f"{timing.p50:.1f}", f"{timing.p95:.1f}") if timing else ("", "")
+    searching = result.timings.get("search")
+    row.append(f"{searching.p50:.1f}" if searching and result.search else "")
     if result.prefix is not None:
         row += [f"{result.prefix.kept:.1%}", f"{result.prefix.cost:.2f}"]
     return row
