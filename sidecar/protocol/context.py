@@ -41,6 +41,8 @@ class BootstrapContextResult(Wire, frozen=True, kw_only=True):
     """How many messages were stored."""
     reason: str | None = None
     """Why nothing was stored."""
+    fallback_for: FallbackFor | None = None
+    """Set where the selected engine did not do this, and why."""
 
 
 class IngestContextParams(SessionParams, frozen=True, kw_only=True):
@@ -71,6 +73,8 @@ class IngestContextResult(Wire, frozen=True, kw_only=True):
     """The message as people should see it, where that differs."""
     reason: str | None = None
     """Why nothing was stored, such as `duplicate` or `conflict`."""
+    fallback_for: FallbackFor | None = None
+    """Set where the selected engine did not do this, and why."""
 
 
 class IngestBatchContextParams(SessionParams, frozen=True, kw_only=True):
@@ -91,6 +95,8 @@ class IngestBatchContextResult(Wire, frozen=True, kw_only=True):
     """How many messages were stored; those that were known already do not count."""
     message_ids: list[str]
     """Ids under which the messages are kept, one for each."""
+    fallback_for: FallbackFor | None = None
+    """Set where the selected engine did not do this, and why."""
 
 
 class AssembleContextParams(SessionParams, frozen=True, kw_only=True):
@@ -234,6 +240,8 @@ class CompactContextResult(Wire, frozen=True, kw_only=True):
     """Why nothing was compacted."""
     result: CompactionResult | None = None
     """What was done."""
+    fallback_for: FallbackFor | None = None
+    """Set where the selected engine did not do this, and why."""
 
 
 class AfterTurnContextParams(SessionParams, frozen=True, kw_only=True):
@@ -254,7 +262,10 @@ class AfterTurnContextParams(SessionParams, frozen=True, kw_only=True):
 
 
 class AfterTurnContextResult(Wire, frozen=True, kw_only=True):
-    """Result of `context/afterTurn`: nothing."""
+    """Result of `context/afterTurn`: nothing where all went well."""
+
+    fallback_for: FallbackFor | None = None
+    """Set where the selected engine did not do this, and why."""
 
 
 class CommitTurnContextParams(SessionParams, frozen=True, kw_only=True):
@@ -277,6 +288,8 @@ class CommitTurnContextResult(Wire, frozen=True, kw_only=True):
 
     status: Literal["committed", "duplicate"]
     """`duplicate` where the key has been committed before."""
+    fallback_for: FallbackFor | None = None
+    """Set where the selected engine did not do this, and why."""
 
 
 class MaintainContextParams(SessionParams, frozen=True, kw_only=True):
@@ -297,6 +310,8 @@ class MaintainContextResult(Wire, frozen=True, kw_only=True):
     """How many of its messages were rewritten."""
     reason: str | None = None
     """Why nothing was done."""
+    fallback_for: FallbackFor | None = None
+    """Set where the selected engine did not do this, and why."""
 
 
 class PreflightContextParams(SessionParams, frozen=True, kw_only=True):
@@ -319,6 +334,8 @@ class PreflightContextResult(Wire, frozen=True, kw_only=True):
     """Tokens of both together."""
     action: Literal["none", "compact"]
     """What the host should do before it calls the model."""
+    fallback_for: FallbackFor | None = None
+    """Set where the selected engine did not do this, and why."""
 
 
 class ExplainContextParams(SessionParams, frozen=True, kw_only=True):

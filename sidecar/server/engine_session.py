@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
-from sidecar.engine.contract import SpawnedSession
+from sidecar.engine.contract import IngestOutcome, SpawnedSession
 from sidecar.store.contract import AddSummary, SummaryNode
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ class EngineSession:
         self.report: Report = silent
         self.slot: Slot | None = None
         """Where the next message waits to be stored together with others."""
+        self.stored: IngestOutcome | None = None
+        """What became of the message that the engine has let the sidecar store."""
 
     def another(self) -> EngineSession:
         """A second handle of the same session."""

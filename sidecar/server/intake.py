@@ -105,10 +105,12 @@ class Intake:
             return synthetic(new, message.message_id)
         slot, session.slot = session.slot, None
         if slot is not None:
-            return await slot.store(new)
+            session.stored = await slot.store(new)
+            return session.stored
         write = self.append(session.session_id, [new], session.agent_id, session.session_key)
         result = await self._sidecar.store.write(write)
-        return self.outcome(result.items[0], message.raw)
+        session.stored = self.outcome(result.items[0], message.raw)
+        return session.stored
 
     def told(self, result: AppendResult, index: int, raw: bytes) -> IngestOutcome:
         """What the host is told about the message at an index of a write."""

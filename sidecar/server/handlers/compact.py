@@ -7,6 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from time import perf_counter
 
+from msgspec import structs
+
 from sidecar.engine.contract import (
     AssembleRequest,
     CompactOutcome,
@@ -38,6 +40,7 @@ from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.stubs import show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
+from sidecar.server.standing_in import asked, compact_as_legacy
 
 _log = logging.getLogger(__name__)
 
@@ -97,9 +100,14 @@ class CompactHandlers:
         detachable.set(call)
         began = perf_counter()
         with self._progress(session, params, "Compacting"):
-            work = seat.engine.compact(seat.lend(session), request)
-            outcome = await sidecar.run_engine(
-                seat, "context/compact", work, params.session_id, result=CompactOutcome
+            outcome, fallback_for = await asked(
+                sidecar,
+                seat,
+                "context/compact",
+                seat.engine.compact(seat.lend(session), request),
+                params.session_id,
+                lambda: compact_as_legacy(sidecar, seat, session, request),
+                result=CompactOutcome,
             )
         _tell(outcome, seat, perf_counter() - began)
         if outcome.compacted:
@@ -108,7 +116,7 @@ class CompactHandlers:
         if outcome.compacted and seat.id != LEGACY:
             await _check_pins(session, request.budget)
             sidecar.session_changed(params.session_id, "compacted")
-        return _result(outcome)
+        return structs.replace(_result(outcome), fallback_for=fallback_for or seat.fallback_for)
 
     async def _forget_injections(self, session: EngineSession) -> None:
         from sidecar.server.memory.forgetting import forget_injections
@@ -125,14 +133,21 @@ class CompactHandlers:
         detachable.set(call)
         with self._progress(session, params, "Maintaining"):
             work = seat.engine.maintain(seat.lend(session), params.token_budget)
-            outcome = await self._sidecar.run_engine(
-                seat, "context/maintain", work, params.session_id, result=MaintainOutcome
+            outcome, fallback_for = await asked(
+                self._sidecar,
+                seat,
+                "context/maintain",
+                work,
+                params.session_id,
+                _nothing_maintained,
+                result=MaintainOutcome,
             )
         return MaintainContextResult(
             changed=outcome.changed,
             bytes_freed=outcome.bytes_freed,
             rewritten_entries=outcome.rewritten_entries,
             reason=outcome.reason,
+            fallback_for=fallback_for,
         )
 
     async def preflight(self, params: PreflightContextParams, call: Call) -> PreflightContextResult:
@@ -150,21 +165,27 @@ class CompactHandlers:
         if seat.has("preflight"):
             await show_stubs(session, seat.engine.payload_tokens)
             request = AssembleRequest(budget=max(params.token_budget - pending, 0))
-            work = seat.engine.preflight(seat.lend(session), request)
-            outcome = await sidecar.run_engine(
-                seat, "context/preflight", work, params.session_id, result=PreflightOutcome
+            outcome, fallback_for = await asked(
+                sidecar,
+                seat,
+                "context/preflight",
+                seat.engine.preflight(seat.lend(session), request),
+                params.session_id,
+                lambda: _estimated(timeline, request.budget),
+                result=PreflightOutcome,
             )
-            return PreflightContextResult(
-                fits=outcome.fits, estimated_tokens=outcome.estimated_tokens + pending, action=outcome.action
-            )
-        if live.head is None and params.messages is None:
-            estimate = pending
+        elif live.head is None and params.messages is None:
+            fits = pending <= params.token_budget
+            outcome = PreflightOutcome(fits=fits, estimated_tokens=0, action="none" if fits else "compact")
+            fallback_for = seat.fallback_for
         else:
-            tail = await timeline.tail(params.token_budget)
-            estimate = tokens_of(tail.entries) + pending
-        fits = estimate <= params.token_budget
+            outcome = await _estimated(timeline, params.token_budget - pending)
+            fallback_for = seat.fallback_for
         return PreflightContextResult(
-            fits=fits, estimated_tokens=estimate, action="none" if fits else "compact"
+            fits=outcome.fits,
+            estimated_tokens=outcome.estimated_tokens + pending,
+            action=outcome.action,
+            fallback_for=fallback_for,
         )
 
     @contextmanager
@@ -195,6 +216,17 @@ class CompactHandlers:
         )
         await show_stubs(session, seat.engine.payload_tokens)
         return seat, session
+
+
+async def _nothing_maintained() -> MaintainOutcome:
+    return MaintainOutcome(reason="the engine failed")
+
+
+async def _estimated(timeline: SessionTimeline, room: int) -> PreflightOutcome:
+    """Whether everything fits into so many tokens, by counting."""
+    estimate = tokens_of((await timeline.tail(max(room, 0))).entries)
+    fits = estimate <= room
+    return PreflightOutcome(fits=fits, estimated_tokens=estimate, action="none" if fits else "compact")
 
 
 def _tell(outcome: CompactOutcome, seat: Seat, took: float) -> None:

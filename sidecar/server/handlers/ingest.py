@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from sidecar.engine.contract import IncomingMessage, IngestOutcome
 from sidecar.messages.contract import Mark
-from sidecar.protocol.base import ABSENT
+from sidecar.protocol.base import ABSENT, FallbackFor
 from sidecar.protocol.context import (
     IngestBatchContextParams,
     IngestBatchContextResult,
@@ -29,6 +29,7 @@ from sidecar.server.seat import Seat
 from sidecar.server.sessions.gathering import ingest_together
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
+from sidecar.server.standing_in import ingested
 from sidecar.store.contract import Append, AppendResult, NewMessage
 
 if TYPE_CHECKING:
@@ -121,13 +122,10 @@ class IngestHandlers:
         seat = await self._sidecar.seat(params.session_id, params.agent_id, params.session_key)
         session = await self._session(seat, params)
         display = None if isinstance(new, Mark) else self._display(seat, message.raw, new.role)
-        work = seat.engine.ingest(seat.lend(session), message)
-        outcome = await self._sidecar.run_engine(
-            seat, "context/ingest", work, params.session_id, result=IngestOutcome
-        )
+        outcome, fallback_for = await ingested(self._sidecar, seat, "context/ingest", session, message)
         if outcome.ingested and not (session.live.head and session.live.head.message_count):
             await self._sidecar.session_began(seat, session.live)
-        return _result(outcome, display)
+        return _result(outcome, display, fallback_for)
 
     def _display(self, seat: Seat, raw: bytes, role: str) -> bytes | None:
         """What users should see of a message, where its engine changes that.
@@ -197,6 +195,14 @@ class IngestHandlers:
             return IngestBatchContextResult(ingested_count=0, message_ids=[id or "" for id in ids])
         handle = await self._session(seat, params)
         messages = write.messages
+        fallbacks: list[FallbackFor] = []
+
+        async def ingest(session: EngineSession, message: IncomingMessage) -> IngestOutcome:
+            outcome, fallback_for = await ingested(
+                self._sidecar, seat, "context/ingestBatch", session, message
+            )
+            fallbacks.extend([fallback_for] if fallback_for else [])
+            return outcome
 
         async def store(given: list[NewMessage]) -> AppendResult:
             write.messages = given
@@ -207,13 +213,7 @@ class IngestHandlers:
         outcomes = await ingest_together(
             messages,
             handle.another,
-            lambda session, message: self._sidecar.run_engine(
-                seat,
-                "context/ingestBatch",
-                seat.engine.ingest(seat.lend(session), message),
-                params.session_id,
-                result=IngestOutcome,
-            ),
+            ingest,
             store,
             lambda message, index, result: self._sidecar.intake.told(result, index, message.body),
         )
@@ -221,6 +221,7 @@ class IngestHandlers:
         return IngestBatchContextResult(
             ingested_count=sum(outcome.ingested for outcome in outcomes),
             message_ids=[own if own is not None else next(ids) for own in known],
+            fallback_for=fallbacks[0] if fallbacks else None,
         )
 
     async def _session(
@@ -251,7 +252,9 @@ def _batch_result(write: Append, known: list[str | None]) -> IngestBatchContextR
     )
 
 
-def _result(outcome: IngestOutcome, display: bytes | None = None) -> IngestContextResult:
+def _result(
+    outcome: IngestOutcome, display: bytes | None = None, fallback_for: FallbackFor | None = None
+) -> IngestContextResult:
     display = outcome.display_message or display
     return IngestContextResult(
         ingested=outcome.ingested,
@@ -259,4 +262,5 @@ def _result(outcome: IngestOutcome, display: bytes | None = None) -> IngestConte
         turn_id=outcome.turn_id,
         display_message=Raw(display) if display else ABSENT,
         reason=outcome.reason,
+        fallback_for=fallback_for,
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import MsgspecError, Raw, json
 
-from sidecar.engine.contract import AfterTurnRequest, IngestOutcome
+from sidecar.engine.contract import AfterTurnRequest, IncomingMessage, IngestOutcome
 from sidecar.messages.dialects.members import UsageMembers
 from sidecar.protocol.context import (
     AfterTurnContextParams,
@@ -32,6 +32,7 @@ from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.stubs import show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
+from sidecar.server.standing_in import asked, ingested
 from sidecar.store.contract import AppendResult, NewMessage, RecordAdvancement
 
 Params = BootstrapContextParams | AfterTurnContextParams | CommitTurnContextParams
@@ -98,7 +99,9 @@ class TurnHandlers:
             if live.head is None:
                 await self._keep(seat, live, params, call, [])
             return _nothing("nothing new in the transcript")
-        return BootstrapContextResult(bootstrapped=True, imported_messages=len(new))
+        return BootstrapContextResult(
+            bootstrapped=True, imported_messages=len(new), fallback_for=live.stood_in
+        )
 
     async def _import(
         self,
@@ -157,13 +160,16 @@ class TurnHandlers:
             )
             session = self._session(seat, live, params)
             await show_stubs(session, seat.engine.payload_tokens)
-            await self._sidecar.run_engine(
+            _, fallback_for = await asked(
+                self._sidecar,
                 seat,
                 "context/afterTurn",
                 seat.engine.after_turn(seat.lend(session), request),
                 params.session_id,
+                _nothing_done,
             )
-        return AfterTurnContextResult()
+            live.stood_in = live.stood_in or fallback_for
+        return AfterTurnContextResult(fallback_for=live.stood_in)
 
     async def commit_turn(self, params: CommitTurnContextParams, call: Call) -> CommitTurnContextResult:
         """Store a turn once, however often its key comes."""
@@ -186,7 +192,8 @@ class TurnHandlers:
             await claim(live)
             await self._end_turn(live, params)
             await sidecar.turn_ended(seat, live)
-        return CommitTurnContextResult(status="duplicate" if duplicate else "committed")
+        status = "duplicate" if duplicate else "committed"
+        return CommitTurnContextResult(status=status, fallback_for=live.stood_in)
 
     async def _end_turn(
         self, live: LiveSession, params: AfterTurnContextParams | CommitTurnContextParams
@@ -249,16 +256,15 @@ class TurnHandlers:
             results.append(await store(messages))
             return results[0]
 
+        async def ingest(session: EngineSession, message: IncomingMessage) -> IngestOutcome:
+            outcome, fallback_for = await ingested(sidecar, seat, "context/ingest", session, message)
+            live.stood_in = live.stood_in or fallback_for
+            return outcome
+
         await ingest_together(
             new,
             lambda: self._session(seat, live, params),
-            lambda session, message: sidecar.run_engine(
-                seat,
-                "context/ingest",
-                seat.engine.ingest(seat.lend(session), message),
-                params.session_id,
-                result=IngestOutcome,
-            ),
+            ingest,
             keep,
             lambda message, index, result: sidecar.intake.told(result, index, message.body),
         )
@@ -287,7 +293,9 @@ class TurnHandlers:
 
     async def _open(self, params: Params) -> tuple[Seat, LiveSession]:
         seat = await self._sidecar.seat(params.session_id, params.agent_id, params.session_key)
-        return seat, await self._sidecar.sessions.open(params.session_id, params.agent_id)
+        live = await self._sidecar.sessions.open(params.session_id, params.agent_id)
+        live.stood_in = None
+        return seat, live
 
     def _session(self, seat: Seat, live: LiveSession, params: Params) -> EngineSession:
         count = live.head.message_count if live.head else 0
@@ -295,6 +303,10 @@ class TurnHandlers:
         return EngineSession(
             live, timeline, seat.id, agent_id=params.agent_id, session_key=params.session_key
         )
+
+
+async def _nothing_done() -> None:
+    """The messages of the turn are stored already."""
 
 
 def _too_late() -> bool:

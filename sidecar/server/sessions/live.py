@@ -18,6 +18,7 @@ from sidecar.tokens.contract import TokenCounter
 from sidecar.tokens.message_cost import message_tokens
 
 if TYPE_CHECKING:
+    from sidecar.protocol.base import FallbackFor
     from sidecar.server.sessions.transcript import HostTranscript, Shown
     from sidecar.store.search import SessionSearch
 
@@ -70,6 +71,8 @@ class LiveSession:
         """The same, also once the provider has reported on the answer."""
         self.failure: str | None = None
         """What went wrong where the engine failed in the newest answer and another one stands in."""
+        self.stood_in: FallbackFor | None = None
+        """The same for the newest piece of transcript that was handed over."""
         self.has_memory: bool | None = None
         """Whether memory was injected before this process had a source; `None` until that was asked."""
         self.gone = False

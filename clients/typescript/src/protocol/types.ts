@@ -234,6 +234,8 @@ export interface BootstrapContextResult {
   importedMessages: number;
   /** Why nothing was stored. */
   reason?: string | null | undefined;
+  /** Set where the selected engine did not do this, and why. */
+  fallbackFor?: FallbackFor | null | undefined;
 }
 
 /** Params of `context/ingest`. */
@@ -270,6 +272,8 @@ export interface IngestContextResult {
   displayMessage?: Message | null | undefined;
   /** Why nothing was stored, such as `duplicate` or `conflict`. */
   reason?: string | null | undefined;
+  /** Set where the selected engine did not do this, and why. */
+  fallbackFor?: FallbackFor | null | undefined;
 }
 
 /** Params of `context/ingestBatch`. */
@@ -296,6 +300,8 @@ export interface IngestBatchContextResult {
   ingestedCount: number;
   /** Ids under which the messages are kept, one for each. */
   messageIds: readonly string[];
+  /** Set where the selected engine did not do this, and why. */
+  fallbackFor?: FallbackFor | null | undefined;
 }
 
 /** Params of `context/assemble`. */
@@ -433,6 +439,8 @@ export interface CompactContextResult {
   reason?: string | null | undefined;
   /** What was done. */
   result?: CompactionResult | null | undefined;
+  /** Set where the selected engine did not do this, and why. */
+  fallbackFor?: FallbackFor | null | undefined;
 }
 
 /** What a compaction has done. */
@@ -473,8 +481,11 @@ export interface AfterTurnContextParams {
   autoCompactionSummary?: string | null | undefined;
 }
 
-/** Result of `context/afterTurn`: nothing. */
-export type AfterTurnContextResult = Record<string, never>;
+/** Result of `context/afterTurn`: nothing where all went well. */
+export interface AfterTurnContextResult {
+  /** Set where the selected engine did not do this, and why. */
+  fallbackFor?: FallbackFor | null | undefined;
+}
 
 /** Params of `context/commitTurn`. */
 export interface CommitTurnContextParams {
@@ -502,6 +513,8 @@ export interface CommitTurnContextParams {
 export interface CommitTurnContextResult {
   /** `duplicate` where the key has been committed before. */
   status: "committed" | "duplicate";
+  /** Set where the selected engine did not do this, and why. */
+  fallbackFor?: FallbackFor | null | undefined;
 }
 
 /** Params of `context/maintain`. */
@@ -528,6 +541,8 @@ export interface MaintainContextResult {
   rewrittenEntries: number;
   /** Why nothing was done. */
   reason?: string | null | undefined;
+  /** Set where the selected engine did not do this, and why. */
+  fallbackFor?: FallbackFor | null | undefined;
 }
 
 /** Params of `context/preflight`. */
@@ -556,6 +571,8 @@ export interface PreflightContextResult {
   estimatedTokens: number;
   /** What the host should do before it calls the model. */
   action: "compact" | "none";
+  /** Set where the selected engine did not do this, and why. */
+  fallbackFor?: FallbackFor | null | undefined;
 }
 
 /** Params of `context/explain`; without `resultId` and `turnId`, the newest answer. */
@@ -1309,6 +1326,8 @@ export interface CompactRuntimeResult {
   reason?: string | null | undefined;
   /** What was done. */
   result?: CompactionResult | null | undefined;
+  /** Set where the selected engine did not do this, and why. */
+  fallbackFor?: FallbackFor | null | undefined;
 }
 
 /** Params of `runtime/rewriteTranscript`. */
