@@ -37,6 +37,10 @@ class Standing(Protocol):
 S = TypeVar("S", bound=Standing)
 
 
+LEAST = 64
+"""Tokens that a compaction has to free where a summary takes their place."""
+
+
 class WindowedEngine(StoringEngine, Generic[S]):
     """Compacts by moving the cut; what is in front of it stays stored."""
 
@@ -50,12 +54,13 @@ class WindowedEngine(StoringEngine, Generic[S]):
         target = self._target(request, before)
         if before <= target:
             return _declined(f"{before} tokens are within the target of {target}", before)
-        reserve = self.reserve(request.budget)
+        reserve = min(self.reserve(request.budget), target // 2)
         room = (target if request.force else request.budget) - reserve
         smaller = await cut_window(session.timeline, window.entries, max(room, 0), max(target - reserve, 0))
-        if smaller.tokens >= window.tokens:
+        freed = before - smaller.tokens
+        if smaller.tokens >= window.tokens or freed < min(reserve, LEAST):
             return _declined("only what the model needs next is left", before)
-        advanced = await self.advance(session, smaller, standing, request)
+        advanced = await self.advance(session, smaller, standing, request, min(reserve, freed - 1))
         if advanced is None:
             return _declined("the history changed while the summary was written", before)
         return CompactOutcome(
@@ -79,9 +84,12 @@ class WindowedEngine(StoringEngine, Generic[S]):
         raise NotImplementedError
 
     async def advance(
-        self, session: Session, window: Window, standing: S | None, request: CompactRequest
+        self, session: Session, window: Window, standing: S | None, request: CompactRequest, most: int
     ) -> S | None:
-        """What stands in front of a smaller window, kept already; `None` where that was not possible."""
+        """What stands in front of a smaller window, in `most` tokens, kept already.
+
+        `None` where that was not possible.
+        """
         raise NotImplementedError
 
     def compaction_share(self) -> float:

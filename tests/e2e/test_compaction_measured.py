@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.inner_host import InnerHost
 from tests.e2e.sidecar_host import Host
 from tests.e2e.talk import Talk, turns
 
@@ -27,3 +28,26 @@ def test_without_an_answer_before_the_measure_says_nothing(tmp_path: Path) -> No
         host.call("context/ingestBatch", sessionId="s", messages=turns(Talk("openai"), 1))
         about = {"sessionId": "s", "tokenBudget": 4000, "compactionTarget": "budget"}
         assert not host.call("context/compact", **about, currentTokenCount=90_000)["compacted"]
+
+
+@pytest.mark.parametrize("engine", ["full", "terse", "default", "sliding-window", "lossless", "recall"])
+def test_what_is_compacted_by_force_is_smaller_however_small_it_was(engine: str, tmp_path: Path) -> None:
+    host = InnerHost(tmp_path, engine=engine)
+    for number in (1, 2, 3, 5, 8, 13):
+        session = f"s{number}"
+        host.call("context/ingestBatch", sessionId=session, messages=turns(Talk("openai"), *range(number)))
+        before = talk_tokens(host, session)
+        answer = host.call("context/compact", sessionId=session, force=True, tokenBudget=50_000)
+        after = talk_tokens(host, session)
+        if answer["compacted"]:
+            assert answer["result"]["tokensAfter"] < answer["result"]["tokensBefore"]
+            assert after < before
+        else:
+            assert answer["ok"] and answer["reason"] and after <= before
+    host.close()
+
+
+def talk_tokens(host: InnerHost, session: str) -> int:
+    """What an answer takes without what engines say in the system prompt about tools and summaries."""
+    parts = host.call("context/assemble", sessionId=session)["composition"]
+    return sum(part["tokens"] for part in parts if part["kind"] != "system")

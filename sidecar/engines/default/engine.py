@@ -52,7 +52,7 @@ class DefaultEngine(WindowedEngine[Digest]):
         return await digests.load(session)
 
     async def advance(
-        self, session: Session, window: Window, standing: Digest | None, request: CompactRequest
+        self, session: Session, window: Window, standing: Digest | None, request: CompactRequest, most: int
     ) -> Digest | None:
         """Summarises the older part of the window, with the host's model where it has one."""
         session.progress("summarising", 10)
@@ -60,7 +60,7 @@ class DefaultEngine(WindowedEngine[Digest]):
             session,
             window,
             standing,
-            self.reserve(request.budget),
+            most,
             self.host.summariser,
             request.custom_instructions or "",
         )

@@ -63,10 +63,10 @@ class SlidingWindowEngine(WindowedEngine[Cut]):
         return Cut(cut) if cut else None
 
     async def advance(
-        self, session: Session, window: Window, standing: Cut | None, request: CompactRequest
+        self, session: Session, window: Window, standing: Cut | None, request: CompactRequest, most: int
     ) -> Cut | None:
         """Moves the window; what leaves it stays stored."""
-        del standing, request
+        del standing, request, most
         await session.save_state(CUT, (window.cut or "").encode())
         return Cut(window.cut or "")
 
