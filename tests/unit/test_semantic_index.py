@@ -19,7 +19,7 @@ from sidecar.store.search import Searchable, SearchQuery
 from sidecar.store.sqlite.store import SQLiteStore
 from tests.store_kit import Driver
 
-REF, CHILD = SessionRef("host", "main"), SessionRef("host", "child")
+REF, CHILD, OTHER = (SessionRef("host", name) for name in ("main", "child", "other"))
 MADE_S = 90.0
 """Longest wait for vectors: whoever makes them lets everybody else go first."""
 FACT = "We keep the emergency cash in the blue teapot on the top shelf."
@@ -38,9 +38,9 @@ class Library:
     async def _begin(self) -> SemanticIndex:
         return SemanticIndex(self.driver.store, rest_s=0.0)
 
-    def say(self, *texts: str, ref: SessionRef = REF) -> None:
+    def say(self, *texts: str, ref: SessionRef = REF, agent: str | None = None) -> None:
         new = [NewMessage(body=body(text), role="user", opens_turn=True) for text in texts]
-        self.driver.write(Append(ref, new, message_format="openai"))
+        self.driver.write(Append(ref, new, message_format="openai", agent_id=agent))
 
     def wait(self) -> None:
         """Until every message has been looked at."""
@@ -184,3 +184,39 @@ def test_chinese_is_found_by_its_words_as_before(library: Library) -> None:
     query = SearchQuery(text="备用钥匙在哪里？")
     by_words = [hit.position for hit in library.driver.run(library.searching.search(REF, query)).hits]
     assert library.found("备用钥匙在哪里？") == by_words == [1]
+
+
+class Agents:
+    """Sessions of agents, searched all together."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def found(self, text: str, *without: SessionRef, agent: str | None = None) -> list[tuple[str, int]]:
+        query = SearchQuery(text=text, meaning=True, agent_id=agent)
+        search = self._library.searching.search_sessions("host", query, without=without)
+        return [(hit.ref.session_id, hit.position) for hit in self._library.driver.run(search).hits]
+
+
+def test_other_sessions_are_searched_by_meaning_too(library: Library) -> None:
+    library.say(FACT)
+    library.say("My sister plays the cello.", ref=OTHER)
+    library.wait()
+    assert Agents(library).found(ASKED) == [("main", 1)]
+    assert Agents(library).found(ASKED, REF) == []
+
+
+def test_what_a_fork_shares_is_found_once_and_left_out_with_its_parent(library: Library) -> None:
+    library.say(FACT)
+    library.driver.write(Fork(REF, CHILD, None))
+    library.wait()
+    library.until(lambda: library.kept(0, CHILD) is not None)
+    assert Agents(library).found(ASKED) == [("main", 1)]
+    assert Agents(library).found(ASKED, REF) == []
+
+
+def test_sessions_of_other_agents_are_not_searched(library: Library) -> None:
+    library.say(FACT, agent="ann")
+    library.wait()
+    assert Agents(library).found(ASKED, agent="ann") == [("main", 1)]
+    assert Agents(library).found(ASKED, agent="bob") == []
