@@ -77,7 +77,7 @@ class Described(Struct, frozen=True, kw_only=True, rename="camel"):
     sources: list[Outline]
     """What it was made of; for the conversation, its widest summaries."""
     without_summary: list[tuple[int, int]] | UnsetType = UNSET
-    """Messages of the conversation that no summary stands for, first and last of each run."""
+    """Messages of it that none of the `sources` stands for, first and last of each run."""
 
 
 class ContextDescribe:
@@ -120,6 +120,7 @@ async def _node(session: ToolSession, coverage: Coverage, node: SummaryNode) -> 
         text=node.text,
         within=[parent.node_id for parent in above],
         sources=[_outline(source) for source in sources],
+        without_summary=(left := _between(sources, node.first_position, node.last_position)) or UNSET,
     )
     lines = [
         f"--- summary {node.node_id} of messages {_span(told, session)} ---",
@@ -130,6 +131,7 @@ async def _node(session: ToolSession, coverage: Coverage, node: SummaryNode) -> 
     lines.append(cut(node.text, 0, TEXT))
     lines += ["--- made of ---"] if sources else []
     lines += [_line(source) for source in sources]
+    lines += [f"messages {begin}-{end}: no summary of their own" for begin, end in left if sources]
     return _outcome(
         lines, told, f'context_expand with node "{node.node_id}" shows its messages word for word'
     )
@@ -149,11 +151,11 @@ async def _conversation(session: ToolSession, coverage: Coverage) -> ToolOutcome
         since=show_time(first.timestamp_ms) if first else "",
         until=show_time(last.timestamp_ms) if last else "",
         sources=[_outline(node) for node in tops],
-        without_summary=_between(tops, count),
+        without_summary=_between(tops, 1, count),
     )
     lines = [f"--- the whole conversation: messages {_span(told, session)} ---"]
     lines += [_line(node) for node in tops] or ["There are no summaries."]
-    lines += [f"messages {begin}-{end}: no summary" for begin, end in _between(tops, count) if tops]
+    lines += [f"messages {begin}-{end}: no summary" for begin, end in _between(tops, 1, count) if tops]
     return _outcome(lines, told, 'context_expand with "first" and "last" shows any messages word for word')
 
 
@@ -208,12 +210,12 @@ def _line(node: SummaryNode) -> str:
     return f"{_named(node)}, {node.tokens} tokens: {cut(one_line(node.text), 0, BEGINNING)}"
 
 
-def _between(tops: list[SummaryNode], count: int) -> list[tuple[int, int]]:
-    """The runs of messages that none of the summaries stands for."""
+def _between(nodes: list[SummaryNode], first: int, last: int) -> list[tuple[int, int]]:
+    """The runs of messages from `first` to `last` that none of the summaries stands for."""
     found: list[tuple[int, int]] = []
-    reached = 0
-    for node in tops:
+    reached = first - 1
+    for node in nodes:
         if node.first_position > reached + 1:
             found.append((reached + 1, node.first_position - 1))
         reached = max(reached, node.last_position)
-    return [*found, (reached + 1, count)] if reached < count else found
+    return [*found, (reached + 1, last)] if reached < last else found

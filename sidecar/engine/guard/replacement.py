@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from msgspec import Struct
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.outlining import outlined
 from sidecar.messages import fence
-from sidecar.messages.contract import Dialect, Mark, ToolResult
+from sidecar.messages.contract import Dialect, Mark, Media, ToolResult
 
 How = Literal["clear", "duplicate", "trim", "failed", "media", "images", "payload"]
 """`clear` and `duplicate` leave a reference, `trim` keeps head and tail, `failed` the first lines, `media`
@@ -46,11 +47,16 @@ def replaced(entry: Entry, replacement: Replacement, dialect: Dialect, recall_to
         note = f"Images left out: {_reference(replacement, None)}"
         raw = dialect.replace_images(entry.raw, fence.wrap(mark, note))
         return entry.stand_in(raw, replacement.how)
+    media = entry.reading.media
     texts = {
         result.call_id: fence.wrap(mark, text)
         for result in entry.reading.results
-        if (text := _text(result, replacement, recall_tool, bool(entry.reading.media))) is not None
+        if (text := _text(result, replacement, recall_tool, bool(media))) is not None
     }
+    if replacement.how == "payload" and media:
+        first = entry.reading.results[0]
+        whole = _text(first, replacement, recall_tool, media=True) or ""
+        texts[first.call_id] = fence.wrap(mark, f"{whole}\n{_left_out(media)}")
     return entry.stand_in(dialect.replace_results(entry.raw, texts), replacement.how)
 
 
@@ -71,6 +77,12 @@ def _text(result: ToolResult, replacement: Replacement, recall_tool: str | None,
             return f"Tool result shortened: {reference}\n{_shortened(whole, head, tail)}"
         case _:
             return f"Tool result left out: {reference}"
+
+
+def _left_out(media: Sequence[Media]) -> str:
+    """What came with a result and is not in its reference."""
+    named = "; ".join(f"{medium.kind}, {medium.size} bytes" for medium in media)
+    return f"[left out with it: {named}]"
 
 
 def _reference(replacement: Replacement, recall_tool: str | None) -> str:
