@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.e2e.editor import TREES, Editor, Json
+from tests.e2e.editor import TREES, Editor
 from tests.e2e.sidecar_host import Host
 from tests.e2e.transcript_files import lines
 
@@ -45,7 +46,7 @@ def session(editor: Editor) -> str:
     return editor.open(lines(*TALK), "context-sidecar://session/stones")
 
 
-def asked(editor: Editor, method: str, uri: str, **params: object) -> Json:
+def asked(editor: Editor, method: str, uri: str, **params: object) -> Any:
     answer = editor.ask(f"textDocument/{method}", {"textDocument": {"uri": uri}, **params})
     assert "result" in answer, answer
     return answer["result"]

@@ -68,7 +68,7 @@ def test_the_commands_list_show_search_compact_and_check_sessions(tmp_path: Path
     assert "recent" in text and "5 messages" in text and "sent" in text
     assert OUTPUT.splitlines()[0] in text and "[tool]" in text
     assert [item["text"].split(":")[0] for item in quickfix["items"]] == ["user"]
-    assert opened["name"] == "context-sidecar://session/stones"
+    assert (opened["name"], opened["line"]) == ("context-sidecar://session/stones", len(openai()))
     assert [whole(json.loads(line)) for line in opened["lines"]] == [whole(message) for message in openai()]
     assert any(line.startswith("Compacted from ") for line in played["said"]), played["said"]
     assert "summary" in "\n".join(compacted["lines"]) and "summarised" in "\n".join(compacted["lines"])

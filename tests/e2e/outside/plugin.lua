@@ -32,7 +32,7 @@ steps = {
   --- Runs a command; the buffer that is current then.
   run = function(step)
     vim.cmd(step.command)
-    return { name = vim.api.nvim_buf_get_name(0), lines = lines() }
+    return { name = vim.api.nvim_buf_get_name(0), lines = lines(), line = vim.fn.line('.') }
   end,
   --- A request of the protocol.
   request = function(step)

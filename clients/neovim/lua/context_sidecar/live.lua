@@ -13,7 +13,9 @@ local function write(buffer, lines)
   local split = {}
   for _, line in ipairs(lines) do vim.list_extend(split, vim.split(line, '\n', { plain = true })) end
   vim.bo[buffer].modifiable = true
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, split)
+  -- Otherwise the entries of the quickfix list that lead here would move on.
+  M.replace = function() vim.api.nvim_buf_set_lines(buffer, 0, -1, false, split) end
+  vim.cmd("keepjumps lockmarks lua require('context_sidecar.live').replace()")
   vim.bo[buffer].modifiable = false
   vim.bo[buffer].modified = false
 end

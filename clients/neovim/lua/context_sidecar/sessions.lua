@@ -63,7 +63,7 @@ function M.read(buffer, name)
   local shown, problem = live.show(buffer, session_id, function() return messages(session_id) end)
   if not shown then return vim.notify(problem, vim.log.levels.ERROR) end
   vim.bo[buffer].buftype = 'nofile'
-  vim.bo[buffer].filetype = 'json'
+  vim.bo[buffer].filetype = 'jsonl'
   vim.bo[buffer].modified = false
   local position = tonumber(name:match('#(%d+)$'))
   if position and vim.api.nvim_get_current_buf() == buffer then

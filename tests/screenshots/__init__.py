@@ -1,0 +1,1 @@
+"""Pictures of the clients for their documents, taken from the real programs."""
