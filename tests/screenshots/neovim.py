@@ -174,8 +174,8 @@ def main() -> int:
             terminal.shows("user: ")
             terminal.command("cc 3")
             terminal.command("only | copen 8 | wincmd k")
-            terminal.command("set wrap | lua vim.lsp.codelens.refresh()")
-            picture("search", terminal.shows("messages, "))
+            terminal.command("set wrap")
+            picture("search", terminal.shows("33 tokens"))
     return 0
 
 
