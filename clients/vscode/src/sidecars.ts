@@ -205,6 +205,7 @@ export class Sidecars implements Requests, vscode.Disposable {
   #become(state: SidecarState): void {
     if (state === this.#state) return;
     this.#state = state;
+    this.output.info(`The sidecar is ${state}.`);
     this.#stateChanged.fire(state);
   }
 }

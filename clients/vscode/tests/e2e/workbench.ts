@@ -26,9 +26,14 @@ export class Workbench {
   /** Unfolds a row unless it is unfolded. */
   async unfold(text: string | RegExp): Promise<void> {
     const row = this.row(text);
+    const unfolded = this.page.locator('.sidebar [role="treeitem"][aria-expanded="true"]', { hasText: text }).first();
     await row.waitFor();
-    if ((await row.getAttribute("aria-expanded")) !== "true") await row.locator(".monaco-tl-twistie").click();
-    await this.page.waitForFunction((found) => found?.getAttribute("aria-expanded") === "true", await row.elementHandle());
+    // A view that is drawn anew at this moment takes no notice of the click.
+    for (let tries = 0; tries < 10 && !(await unfolded.isVisible()); tries += 1) {
+      await row.locator(".monaco-tl-twistie").click();
+      await unfolded.waitFor({ timeout: 10_000 }).catch(() => undefined);
+    }
+    await unfolded.waitFor();
   }
 
   /** Folds everything in the view. */

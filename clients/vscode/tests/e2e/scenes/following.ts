@@ -27,7 +27,7 @@ export function following(scene: Scene): void {
     for (const pid of stage.sidecars()) kill(pid, "SIGKILL");
     await agent.turn([{ role: "user", content: "Thank you." }, { role: "assistant", content: "Gladly." }]);
     await bench.unfold(SESSION);
-    await bench.row(/^t14/).waitFor();
+    await bench.row("Thank you.").waitFor();
   });
 
   scene.test("without the program, the editor says how to get it, and goes on once it is there", async () => {
