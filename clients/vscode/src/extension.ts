@@ -9,6 +9,7 @@ import type { Surface } from "./commands/surface.js";
 import { sessionOf } from "./documents/names.js";
 import { SessionDocuments } from "./documents/session-documents.js";
 import { Texts } from "./documents/texts.js";
+import { explained } from "./failures.js";
 import { Live } from "./live.js";
 import { ContextPanel } from "./panel/panel.js";
 import { Contexts } from "./sessions/contexts.js";
@@ -37,7 +38,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const panel = new ContextPanel(contexts);
   const sessions = new SessionDocuments(sources);
   const texts = new Texts();
-  const tree = new SessionTree(sidecars, list, sources, () => sidecars.state === "running");
+  const tree = new SessionTree(sidecars, list, sources, () => sidecars.state !== "missing" && sidecars.state !== "failed");
   const view = vscode.window.createTreeView("contextSidecar.sessions", { treeDataProvider: tree, showCollapseAll: true });
   const live = new Live({ sidecars, list, sources, tree, status, panel, sessions });
   const watch = new Watch(
@@ -47,16 +48,23 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   );
   const surface: Surface = { sidecars, list, tree, sources, contexts, panel, status, watch, texts, sessions, output };
 
+  const forget = (): void => {
+    sources.forget();
+    contexts.forget();
+    list.clear();
+    tree.refresh();
+  };
+  const restart = (): Promise<void> => {
+    forget();
+    return sidecars.restart(settings);
+  };
+
   let told = false;
   const follow = (state: SidecarState): void => {
     void vscode.commands.executeCommand("setContext", "contextSidecar.state", state);
     status.tell(state);
-    if (state !== "running") {
-      sources.forget();
-      contexts.forget();
-      list.clear();
-    }
-    tree.refresh();
+    // What is shown stays while a process that has ended is started again.
+    if (state === "missing" || state === "failed") forget();
     if (state === "running") watch.soon();
     if (state === "missing" && !told) void tellMissing();
     told ||= state === "missing";
@@ -84,16 +92,19 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       const session = uri && list.get(sessionOf(uri.scheme, uri.path) ?? "");
       if (session !== undefined) void status.show(sources.ofSession(session));
     }),
-    panel.onAsked(({ ask, place }) => void (ask === "document" ? openText(surface, place) : compare(surface, place))),
+    panel.onAsked(({ ask, place }) => {
+      const done = ask === "document" ? openText(surface, place) : compare(surface, place);
+      done.catch((error: unknown) => vscode.window.showErrorMessage(`Context: ${explained(error)}`));
+    }),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (!event.affectsConfiguration(SECTION)) return;
       const before = settings;
       settings = current();
       if (sameSidecar(before, settings)) sidecars.adopt(settings);
-      else void sidecars.restart(settings);
+      else void restart();
       watch.soon();
     }),
-    ...registerCommands(surface, () => sidecars.restart(current())),
+    ...registerCommands(surface, restart),
   );
   follow(sidecars.state);
   await sidecars.start();

@@ -23,16 +23,24 @@ export interface Settings {
 export function readSettings(get: (key: string) => unknown, home: string): Settings {
   const stateDir = text(get("stateDir"));
   const given = get("configuration");
-  const config = isObject(given) ? given : {};
+  const stated = isObject(given) ? given : {};
+  const tokenBudget = whole(get("tokenBudget"));
+  const config = tokenBudget === undefined ? stated : withBudget(stated, tokenBudget);
   const seconds = get("refreshSeconds");
   return {
     command: command(get("command"), home),
     namespace: text(get("namespace")) ?? "default",
     engine: text(get("engine")),
     config: stateDir === undefined ? config : { ...config, stateDir: expanded(stateDir, home) },
-    tokenBudget: whole(get("tokenBudget")),
+    tokenBudget,
     refreshMs: typeof seconds === "number" && seconds >= 0.5 ? seconds * 1_000 : 2_000,
   };
+}
+
+/** Lenses measure by the same window. */
+function withBudget(config: JsonObject, defaultTokenBudget: number): JsonObject {
+  const { limits } = config;
+  return { ...config, limits: { ...(isObject(limits) ? limits : {}), defaultTokenBudget } };
 }
 
 /** True where both start and ask the sidecar in the same way. */

@@ -70,7 +70,7 @@ export class Sidecars implements Requests, vscode.Disposable {
   /** Ends all processes, and starts the language client with these settings. */
   restart(settings: Settings): Promise<void> {
     return this.#after(async () => {
-      await this.#stop();
+      await this.#end();
       this.settings = settings;
       await this.#start();
     });
@@ -127,7 +127,10 @@ export class Sidecars implements Requests, vscode.Disposable {
 
   /** Ends all processes, in order where they still answer. */
   stop(): Promise<void> {
-    return this.#after(() => this.#stop());
+    return this.#after(async () => {
+      await this.#end();
+      this.#become("stopped");
+    });
   }
 
   async #running(): Promise<LanguageClient> {
@@ -146,7 +149,7 @@ export class Sidecars implements Requests, vscode.Disposable {
   async #start(): Promise<void> {
     const command = located(this.settings.command, process.env, homedir());
     if (command === undefined) return this.#become("missing");
-    await this.#stop();
+    await this.#end();
     this.#become("starting");
     const { namespace, engine, config } = this.settings;
     const host = { id: "vscode", version: this.version };
@@ -175,13 +178,12 @@ export class Sidecars implements Requests, vscode.Disposable {
     });
   }
 
-  async #stop(): Promise<void> {
+  async #end(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
     const others = [...this.#others.values()];
     this.#others.clear();
     await Promise.allSettled([...others.map((other) => other.close()), client?.needsStop() ? client.dispose(4_000) : undefined]);
-    if (this.#state !== "missing") this.#become("stopped");
   }
 
   #other(name: string, format: MessageFormat, config: JsonObject): SidecarClient {

@@ -22,7 +22,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
     private readonly requests: Requests,
     private readonly list: SessionList,
     private readonly sources: Sources,
-    private readonly running: () => boolean,
+    private readonly usable: () => boolean,
   ) {}
 
   /** Draws everything anew. */
@@ -49,7 +49,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
   }
 
   async getChildren(node?: Node): Promise<Node[]> {
-    if (!this.running()) return [];
+    if (!this.usable()) return [];
     if (node === undefined) return this.#roots();
     switch (node.kind) {
       case "session":

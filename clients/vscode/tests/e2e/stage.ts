@@ -104,6 +104,7 @@ const QUIET: Readonly<Record<string, unknown>> = {
   "telemetry.telemetryLevel": "off",
   "security.workspace.trust.enabled": false,
   "git.enabled": false,
+  "diffEditor.useInlineViewWhenSpaceIsLimited": false,
   "remote.autoForwardPorts": false,
   "files.simpleDialog.enable": true,
 };

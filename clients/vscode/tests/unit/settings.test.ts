@@ -24,8 +24,13 @@ test("the home folder may be written short, in the program and in the store", ()
   assert.deepEqual(read({ stateDir: "~/.pi", configuration: { tokens: {} } }).config, { tokens: {}, stateDir: `${HOME}/.pi` });
 });
 
+test("the window that is set is the sidecar's too, beside its other limits", () => {
+  const { config, tokenBudget } = read({ tokenBudget: 5, configuration: { limits: { maxInFlight: 9 } } });
+  assert.deepEqual([config, tokenBudget], [{ limits: { maxInFlight: 9, defaultTokenBudget: 5 } }, 5]);
+});
+
 test("only what the process depends on needs another process", () => {
-  assert.ok(sameSidecar(read({ tokenBudget: 5 }), read({ refreshSeconds: 9 })));
+  assert.ok(sameSidecar(read({}), read({ refreshSeconds: 9 })));
   assert.ok(!sameSidecar(read({}), read({ namespace: "pi" })));
 });
 
