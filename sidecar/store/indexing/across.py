@@ -90,12 +90,17 @@ def _covered(reads: SearchReads, gaps: Gaps, scope: Scope) -> tuple[list[Shown],
                 shown.append(_shown(stretch, bounded, gathered))
     shown.reverse()
     shown += catalogue.shown_bundles(reads, left_out)
-    shown.sort(key=lambda each: each.told[0][0].owner.uid)
+    shown.sort(key=lambda each: each.uid)
     return shown, lacking, complete
 
 
 def _shown(stretch: Stretch, part: Part, shelf: Shelf) -> Shown:
-    return Shown(part.view(shelf), (0,), ((stretch, shelf.first),))
+    ref, first = stretch.told.ref, shelf.first
+
+    def place(ordinal: int) -> tuple[SessionRef, int]:
+        return ref, first + ordinal
+
+    return Shown(part.view(shelf), part.owner.uid, place)
 
 
 def _catalogue(reads: SearchReads, gaps: Gaps, scope: Scope) -> tuple[Catalogue, set[int]]:
@@ -118,13 +123,14 @@ def _in_order(reads: SearchReads, gaps: Gaps, scope: Scope, query: SearchQuery) 
     newest = page.newest if page else max((stretch.owner.uid for stretch in waiting), default=0)
     while waiting:
         stretch = waiting[-1]
-        if sieve.holds_back(reads, stretch):
-            waiting.pop()
-            if sieve.was_slow:
-                yield
+        worth_it = sieve.candidates(reads, stretch)
+        if worth_it == []:
+            sieve.drop_more(waiting)
+            yield
             continue
         try:
-            found = yield from Scan(reads, gaps, stretch.told, wanted, stretch.first, stretch.last).steps()
+            scan = Scan(reads, gaps, stretch.told, wanted, stretch.first, stretch.last, worth_it)
+            found = yield from scan.steps()
         except SessionChanged:
             wanted.hits_left = query.limit - len(hits)
             waiting, sieve = _waiting(reads, gaps, scope, wanted, page)
@@ -158,33 +164,41 @@ def _waiting(
 
 
 class _Sieve:
-    """Tells of sessions in bundles that nothing of them can be found, by one look at each bundle."""
+    """Tells of sessions in bundles where something may be found, by one look at each bundle."""
 
     def __init__(self, catalogue: Catalogue, wanted: Wanted) -> None:
         self._catalogue = catalogue
         self._wanted = wanted
         self._candidates: dict[int, list[int] | None] = {}
         """The ordinals in a bundle that are worth a look, `None` where that cannot be told."""
-        self.was_slow = False
-        """Whether the last answer took a look at a bundle."""
+        self._empty: set[int | None] = set()
+        """Bundles that are not worth one."""
 
-    def holds_back(self, reads: SearchReads, stretch: Stretch) -> bool:
-        """Whether there is surely nothing in a session."""
-        self.was_slow = False
+    def drop_more(self, waiting: list[Stretch]) -> None:
+        """Take what is surely nothing off the end, as far as that is known already; at least one."""
+        waiting.pop()
+        within, empty = self._catalogue.within, self._empty
+        while waiting and within.get(waiting[-1].owner.uid) in empty:
+            waiting.pop()
+
+    def candidates(self, reads: SearchReads, stretch: Stretch) -> list[int] | None:
+        """The positions in a session that are worth a look, in order; `None` where that cannot be told."""
         uid = stretch.owner.uid
         held = self._catalogue.held.get(uid)
         if held is None or uid in self._catalogue.loose:
-            return False
+            return None
+        positions: list[int] = []
         for segment in held:
             if segment.bundle not in self._candidates:
-                self._candidates[segment.bundle] = self._look(reads, segment.bundle)
-                self.was_slow = True
+                self._candidates[segment.bundle] = looked = self._look(reads, segment.bundle)
+                if looked == []:
+                    self._empty.add(segment.bundle)
             found = self._candidates[segment.bundle]
             if found is None:
-                return False
-            if found and bisect_left(found, segment.start) < bisect_left(found, segment.start + segment.size):
-                return False
-        return True
+                return None
+            low, high = bisect_left(found, segment.start), bisect_left(found, segment.start + segment.size)
+            positions += [ordinal - segment.start + segment.first for ordinal in found[low:high]]
+        return sorted(position for position in positions if stretch.first <= position <= stretch.last)
 
     def _look(self, reads: SearchReads, bundle: int) -> list[int] | None:
         shown = self._catalogue.shown_bundle(reads, bundle)

@@ -13,6 +13,8 @@ FULL = 16_384
 """Messages in a bundle at most. All of it is indexed anew when one of its sessions is erased."""
 ENOUGH = 8_192
 """Messages from which a bundle is worth making, and segments are left alone."""
+MANY = 128
+"""Segments that are worth a bundle however short they are."""
 _MOST_TERMS = 4 << 20
 """Occurrences of terms in a bundle at most, about."""
 
@@ -88,7 +90,7 @@ def _groups(loose: Sequence[LooseSegment]) -> Iterator[list[Segment]]:
             group.append(part)
             size += part.size
             terms += part.total
-        if size >= ENOUGH or terms >= _MOST_TERMS // 2:
+        if size >= ENOUGH or terms >= _MOST_TERMS // 2 or len(group) >= MANY:
             yield group
 
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from sidecar.store.contract import SessionRef
@@ -28,15 +28,10 @@ class Shown(NamedTuple):
     """A view, with the messages that it shows."""
 
     view: View
-    starts: tuple[int, ...]
-    """The ordinals with which the messages of one session begin."""
-    told: tuple[tuple[Stretch, int], ...]
-    """Of which session these are, and how much its positions are above the ordinals."""
-
-    def place(self, ordinal: int) -> tuple[SessionRef, int]:
-        """The session and position of a message."""
-        stretch, lift = self.told[bisect_right(self.starts, ordinal) - 1]
-        return stretch.told.ref, ordinal + lift
+    uid: int
+    """Of the oldest session of which there are messages."""
+    place: Callable[[int], tuple[SessionRef, int]]
+    """The session and position of a message, by its ordinal."""
 
 
 class Loose(NamedTuple):
@@ -61,6 +56,9 @@ class Catalogue:
         self.bundles: dict[int, list[Segment]] = {}
         """The same by the number of the bundle."""
         self.segments: dict[int, list[Segment]] = {}
+        self.within: dict[int, int] = {}
+        """The bundle in which all messages of a session are, by uid of the owner."""
+        self._starts: dict[int, list[int]] = {}
         self.homely = True
         """Whether all messages are of sessions of the namespace itself."""
         for segment in reads.segments_in(scope.namespace):
@@ -89,10 +87,13 @@ class Catalogue:
                     self.bundles.setdefault(segment.bundle, []).append(segment)
             else:
                 loose.append(Loose(stretch, Part(owner, first, last, None, start), segment))
+        self.within.pop(uid, None)
         if loose:
             self.loose[uid] = loose
         else:
             self.loose.pop(uid, None)
+            if len(held := self.held.get(uid, ())) == 1:
+                self.within[uid] = held[0].bundle
 
     def shown_bundles(self, reads: SearchReads, without: Collection[int]) -> Iterator[Shown]:
         """The bundles, without the sessions with these uids."""
@@ -111,8 +112,15 @@ class Catalogue:
         view = View(reads.bundle_shelf(header, some), 0, header.size)
         if sum(segment.size for segment in some) < header.size:
             view = view._replace(ranges=tuple(range(s.start, s.start + s.size) for s in some))
-        told = tuple((self.stretches[s.session], s.first - s.start) for s in some)
-        return Shown(view, tuple(segment.start for segment in some), told)
+        starts = self._starts.get(number)
+        if starts is None:
+            starts = self._starts[number] = [segment.start for segment in held]
+
+        def place(ordinal: int) -> tuple[SessionRef, int]:
+            segment = held[bisect_right(starts, ordinal) - 1]
+            return self.stretches[segment.session].told.ref, ordinal - segment.start + segment.first
+
+        return Shown(view, some[0].session, place)
 
 
 class _Kept:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappush, heappushpop, nlargest
+from heapq import heapify, heappop, heappush, heappushpop, nlargest
 from itertools import islice, repeat
 from math import log
 from typing import NamedTuple
@@ -14,13 +14,13 @@ from sidecar.store.indexing.shelf import LENGTHS, Places, View
 
 _K1 = 1.2
 _B = 0.75
-_MOST_PLACES = 6_000
+_MOST_PLACES = 3_000
 """Occurrences of rare terms that are all ranked."""
-_MOST_COMPLETED = 1_000
+_MOST_COMPLETED = 400
 """Messages with rare terms that are ranked by common ones too, the most promising first."""
-_NEWEST = 600
+_NEWEST = 300
 """Of matches for common terms alone, only about so many are ranked."""
-_MOST_LOOKED_AT = 200_000
+_MOST_LOOKED_AT = 100_000
 """Occurrences that are looked at for messages with all common terms."""
 
 _AT_ONCE = 1_000
@@ -175,18 +175,20 @@ class Ranking:
         bounded = len(scores.values) <= _MOST_COMPLETED
         surely = [] if bounded else [term for term in common if term.required]
         bounds = [
-            (value + rest + self._bonus, message)
+            (-value - rest - self._bonus, -message)
             if had(message, 0) == so_far and all(term.has(message) for term in surely)
-            else (value + rest, message)
+            else (-value - rest, -message)
             for message, value in scores.values.items()
         ]
+        heapify(bounds)
         found = _Scores({}, {})
         best: list[float] = []
-        for bound, message in nlargest(_MOST_COMPLETED, bounds):
-            if len(best) == count and bound <= best[0]:
+        for _ in range(min(_MOST_COMPLETED, len(bounds))):
+            bound, message = heappop(bounds)
+            if len(best) == count and -bound <= best[0]:
                 bounded = True
                 break
-            final = self._complete(message, scores, common, found)
+            final = self._complete(-message, scores, common, found)
             keep = heappushpop if len(best) == count else heappush
             keep(best, final)
         unseen = rest + (self._bonus if so_far == 0 else 0.0)

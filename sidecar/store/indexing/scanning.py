@@ -13,6 +13,8 @@ from sidecar.store.search import SearchQuery
 
 _BATCH = 100
 """Messages that are read in one go."""
+_AT_FIRST = 4_096
+"""Messages whose candidates are worked out first, as the hits are often among them; then ever more are."""
 _MOST_BYTES = 1 << 30
 """Bytes of messages that are read for one search."""
 
@@ -46,14 +48,25 @@ class Scan:
     """One search: candidates of the index, and every message where the index cannot tell."""
 
     def __init__(
-        self, reads: SearchReads, gaps: Gaps, record: SessionRecord, wanted: Wanted, first: int, last: int
+        self,
+        reads: SearchReads,
+        gaps: Gaps,
+        record: SessionRecord,
+        wanted: Wanted,
+        first: int,
+        last: int,
+        candidates: list[int] | None = None,
     ) -> None:
+        """`candidates` are the positions to look at, in order, where they are known."""
         self._reads = reads
         self._gaps = gaps
         self._record = record
         self._wanted = wanted
         self._backwards = wanted.backwards
         self._found: list[int] = []
+        self._known = candidates
+        self._passed = 0
+        """Messages whose candidates were worked out."""
         self._first, self._last = first, last
         """What is still to be looked at."""
 
@@ -74,6 +87,10 @@ class Scan:
 
     def _next_candidates(self) -> Generator[None, None, tuple[list[int], int]]:
         """Positions to look at in the next part, in the order asked for, and where that part ends."""
+        if self._known is not None:
+            return self._known[::-1] if self._backwards else self._known, (
+                self._first if self._backwards else self._last
+            )
         while True:
             remaining = parts(self._reads, self._record, self._first, self._last)
             part = remaining[-1 if self._backwards else 0]
@@ -84,6 +101,7 @@ class Scan:
                 return self._every_position(part)
             self._gaps.gather(self._reads, part)
             yield from self._pause()
+        part, view = self._near(part, view)
         ordinals = candidates(view, self._wanted.matcher.pieces)
         admitted = view.admitted(self._wanted.narrowing)
         if ordinals is None:
@@ -94,6 +112,19 @@ class Scan:
             ordinals &= admitted
         positions = sorted((view.shelf.first + each for each in ordinals), reverse=self._backwards)
         return positions, part.first if self._backwards else part.last
+
+    def _near(self, part: Part, view: View) -> tuple[Part, View]:
+        """As much of a part as there was before it, at least."""
+        over = part.last - part.first + 1 - max(_AT_FIRST, self._passed)
+        if over > 0:
+            if self._backwards:
+                part = part._replace(first=part.first + over)
+                view = view._replace(low=view.low + over)
+            else:
+                part = part._replace(last=part.last - over)
+                view = view._replace(high=view.high - over)
+        self._passed += view.high - view.low
+        return part, view
 
     def _view(self, part: Part) -> View | None:
         shelf = part.shelf

@@ -23,6 +23,8 @@ _GROWN = (
     "WHERE message_count - shared - coalesce(indexed, 0) >= ? AND updated_ms < ?"
 )
 _EVER = 1 << 62
+_BUNDLED_EVERY = 256
+"""Sessions at rest after which there may be something to bundle; what that frees is then used again."""
 _REMEMBERED = 20_000
 """Sessions that are looked at again once they are at rest; of more, the next start sees to it."""
 
@@ -121,6 +123,8 @@ class Indexer:
             done = (yield from self._jobs.merge(uid)) or (yield from self._jobs.build(uid))
             if not done:
                 waiting.remove(uid)
+                if waiting is self._rested and len(waiting) % _BUNDLED_EVERY == 0:
+                    yield from bundle(self._tables, self._jobs.take_over)
 
 
 def _report(error: Exception) -> None:
