@@ -13,7 +13,7 @@ from sidecar.recall.working_set import WorkingSet
 INSTRUCTIONS = "[Asked for by the user earlier; heed unless taken back since]"
 VALUES = "[Values used earlier, by tool]"
 INSTRUCTIONS_SHARE = 0.5
-"""Share of the notes that instructions take at most."""
+"""Share of the notes that instructions take at most where there are values too."""
 
 
 def write_notes(
@@ -21,10 +21,12 @@ def write_notes(
     before: Sequence[Entry],
     window: Sequence[Entry],
     room: int,
+    alone: int,
     count: Callable[[str], int],
 ) -> str:
     """The notes in at most `room` tokens; empty where there is nothing to note.
 
+    Instructions take half of it at most; where there are no values, `alone` tokens if that is more.
     `before` is what stands in front of the window, as far as values are taken from it.
     """
     values = WorkingSet()
@@ -32,7 +34,8 @@ def write_notes(
         values.add(entry.reading)
     visible = "\n".join(plain_text(entry.reading) for entry in window)
     listed = values.lines(room, count, visible)
-    rules = _instructions(standing, int(room * INSTRUCTIONS_SHARE), count, visible)
+    half = int(room * INSTRUCTIONS_SHARE)
+    rules = _instructions(standing, half if listed else max(half, min(room, alone)), count, visible)
     spent = sum(count(line) + 1 for line in rules)
     if listed:
         listed = values.lines(room - spent - count(VALUES) - 1, count, visible)

@@ -146,7 +146,8 @@ class Planner:
             return window, state
         spent = self._taken(session, window, state)
         left = max(min(notes_room, (room if target is None else target) - spent), 0)
-        return window, await self._noted(session, window, _plain(session, left), state)
+        alone = int(free * NOTES_SHARE)
+        return window, await self._noted(session, window, _plain(session, left), alone, state)
 
     async def _cut_window(self, session: Session, entries: Sequence[Entry], room: int, target: int) -> Window:
         """As `cut_window`, by either count."""
@@ -163,7 +164,9 @@ class Planner:
         excess = self._measure.excess([*window.system, *window.entries], filter(None, texts), own)
         return window.tokens + own + excess
 
-    async def _noted(self, session: Session, window: Window, room: int, state: RecallState) -> RecallState:
+    async def _noted(
+        self, session: Session, window: Window, room: int, alone: int, state: RecallState
+    ) -> RecallState:
         count = self._measure.text
         room -= framed("", count)
         if room <= 0:
@@ -171,7 +174,7 @@ class Planner:
         before = await in_front(session, window)
         last = last_stored(before)
         rules = await standing(self._remembered.of(session), last) if last else ()
-        notes = write_notes(rules, before, window.entries, room, count)
+        notes = write_notes(rules, before, window.entries, room, alone, count)
         if not notes:
             return state
         tokens, stamp = framed(notes, self._measure.counted), before[-1].timestamp_ms
