@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -108,6 +109,13 @@ class ChildProcess:
         with contextlib.suppress(ProcessLookupError):
             if self.exit_code is None:
                 self._process.kill()
+
+    def kill_group(self) -> None:
+        """End the process at once, with everything that it has started and not set free."""
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        self.kill()
 
     def close(self) -> None:
         """Release the descriptors; the process must have ended, or be about to."""

@@ -66,6 +66,7 @@ class Answering:
         self._host = host
         self._packer = Packer()
         self._served: dict[int, _Served] = {}
+        self._asked: set[int] = set()
         self._handles = count(1)
         self.router = Router()
         self._register()
@@ -89,6 +90,11 @@ class Answering:
     def close(self, handle: int) -> None:
         """Let it ask no longer."""
         self._served.pop(handle, None)
+        self._asked.discard(handle)
+
+    def was_asked(self, handle: int) -> bool:
+        """Whether the process has asked anything about a session that is open."""
+        return handle in self._asked
 
     def _register(self) -> None:
         asks: dict[str, Callable[[LentSession, Ask], Coroutine[Any, Any, object]]] = {
@@ -123,6 +129,7 @@ class Answering:
             served = self._served.get(params.handle)
             if served is None:
                 raise InvalidRequest("the call for which this is asked is over")
+            self._asked.add(params.handle)
             loop = asyncio.get_running_loop()
             return await loop.create_task(answer(served.session, params), context=served.context)
 

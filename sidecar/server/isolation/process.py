@@ -58,6 +58,9 @@ _log = logging.getLogger(__name__)
 class ProcessFailed(Exception):
     """Raised when a process cannot be started, or has ended; the text tells what happened."""
 
+    untouched = False
+    """True where the process ended before it did anything for the call."""
+
 
 class EngineRefused(Exception):
     """Raised when the process cannot load or configure its engine; the text says what to fix."""
@@ -199,8 +202,8 @@ class EngineProcess:
             await self._ended()
 
     def kill(self) -> None:
-        """End the process at once."""
-        self._child.kill()
+        """End the process at once, with what its engine has started."""
+        self._child.kill_group()
 
     async def _greet(self, plan: ProcessPlan) -> None:
         try:

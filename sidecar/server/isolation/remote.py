@@ -28,6 +28,7 @@ from sidecar.engine.contract import (
     SpawnedSession,
     SpawnEndReason,
 )
+from sidecar.protocol import errors as codes
 from sidecar.rpc.errors import InvalidResult, RemoteError
 from sidecar.server.answer_checks import NonsenseAnswer
 from sidecar.server.engine_kinds import declared
@@ -205,9 +206,9 @@ class RemoteEngine(ContextEngine):
         process = await self._running()
         try:
             return await self._request(process, member, session, request, result)
-        except ProcessFailed:
+        except ProcessFailed as error:
             self._note_end()
-            if not (process.condemned and member in REPEATABLE):
+            if not ((process.condemned or error.untouched) and member in REPEATABLE):
                 raise
         return await self._request(await self._running(), member, session, request, result)
 
@@ -219,6 +220,9 @@ class RemoteEngine(ContextEngine):
         try:
             call = EngineCall(facts, Raw(json.encode(request)))
             return await self._asked(process, f"engine/{member}", call, result)
+        except ProcessFailed as error:
+            error.untouched = not answering.was_asked(facts.handle)
+            raise
         finally:
             answering.close(facts.handle)
 
@@ -226,6 +230,11 @@ class RemoteEngine(ContextEngine):
         try:
             return await process.request(method, call, result)
         except RemoteError as error:
+            if error.code == codes.REQUEST_CANCELLED:
+                # Nobody here has cancelled it: the process is winding down.
+                process.condemned = True
+                process.kill()
+                raise ProcessFailed("the engine's process was told to end while it worked") from None
             raise understood(error) or EngineProblem(error.message) from None
         except InvalidResult as error:
             raise NonsenseAnswer(error.message) from None

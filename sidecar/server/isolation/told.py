@@ -41,7 +41,7 @@ def understood(error: RemoteError) -> BaseException | None:
             return HostCapabilityMissing(str(error.data.get("capability", "")))
         case codes.CONTEXT_OVERFLOW if isinstance(required := error.data.get("required"), int):
             return Overflow(required)
-        case codes.STORE_UNAVAILABLE | codes.SESSION_NOT_FOUND | codes.REQUEST_CANCELLED:
+        case codes.STORE_UNAVAILABLE | codes.SESSION_NOT_FOUND:
             return RpcError(error.code, error.message, error.data)
         case _:
             return None

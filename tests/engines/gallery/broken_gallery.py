@@ -4,6 +4,7 @@ A session `bad <kind> <number>` is answered in that way; every other session as 
 """
 
 import asyncio
+import contextlib
 import ctypes
 import math
 import os
@@ -196,6 +197,41 @@ class Gallery(StoringEngine):
     async def compact_hangs(self, session: Session) -> CompactOutcome:
         await asyncio.Event().wait()
         raise AssertionError
+
+    async def compact_takes_a_while(self, session: Session) -> CompactOutcome:
+        await asyncio.sleep(2)
+        return CompactOutcome(compacted=False, reason=f"done by {os.getpid()}")
+
+    async def compact_stops_itself(self, session: Session) -> CompactOutcome:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def compact_starts_others(self, session: Session) -> CompactOutcome:
+        for _ in range(5):
+            await asyncio.create_subprocess_exec("sleep", "3600")
+        os._exit(9)
+
+    async def compact_floods_stderr(self, session: Session) -> CompactOutcome:
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            os.write(2, b"flood\n" * 1000)
+        return CompactOutcome(compacted=False, reason="flooded")
+
+    async def compact_floods_every_descriptor(self, session: Session) -> CompactOutcome:
+        for fd in range(3, 64):
+            with contextlib.suppress(OSError):
+                os.write(fd, b"garbage " * 1000)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def compact_allocates_in_copies(self, session: Session) -> CompactOutcome:
+        for _ in range(8):
+            if not os.fork():
+                break
+        kept: list[bytearray] = []
+        while True:
+            kept.append(bytearray(b"x" * (8 << 20)))
 
     async def compact_swallows_cancelling(self, session: Session) -> CompactOutcome:
         until = time.monotonic() + 60
