@@ -61,18 +61,18 @@ class HostServices:
     @property
     def extractive(self) -> Summariser:
         """Summarises without a model, at once."""
-        return self._sidecar.extractive
+        return self._sidecar.models.extractive
 
     @property
     def summariser(self) -> Summariser:
         """Summarises with the host's model where it has one."""
         if self._summariser is None:
-            self._summariser = self._sidecar.make_summariser(self._completion)
+            self._summariser = self._sidecar.models.summariser(self._completion)
         return self._summariser
 
     def summariser_within(self, guard: SpendGuard, breaker: CircuitBreaker) -> Summariser:
         """The same with bounds of the engine's own."""
-        return self._sidecar.make_summariser(self._completion, guard, breaker)
+        return self._sidecar.models.summariser(self._completion, guard, breaker)
 
     @asynccontextmanager
     async def working(self, title: str) -> AsyncGenerator[Report]:
@@ -181,7 +181,7 @@ class HostServices:
         self, purpose: str, messages: Sequence[tuple[str, str]], system_prompt: str, max_tokens: int
     ) -> str:
         """By the configured model, else by the host's; neither holds the session meanwhile."""
-        if (model := self._sidecar.endpoint) is not None:
+        if (model := self._sidecar.models.endpoint) is not None:
             if (call := detachable.get()) is not None:
                 call.release_lane()
             return await model(purpose, messages, system_prompt, max_tokens)

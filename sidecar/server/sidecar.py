@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -14,12 +13,12 @@ from msgspec import Struct
 
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.engine_watch import EngineWatch
-from sidecar.server.engines import LEGACY, EngineSlot
+from sidecar.server.engines import EngineSlot
 from sidecar.server.handlers.lane import SessionLanes
 from sidecar.server.seat import Seat
 from sidecar.server.seating import EngineUnavailable
-from sidecar.store.contract import SessionRef, SessionSettings, SessionStore, Touch, Write
-from sidecar.store.spawn import BeginSpawn
+from sidecar.server.seats import Seats
+from sidecar.store.contract import SessionRef, SessionStore, Touch, Write
 
 if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from sidecar.server.host_services import HostServices
     from sidecar.server.intake import Intake
     from sidecar.server.memory.session_memory import SessionMemory
+    from sidecar.server.models import Models
     from sidecar.server.retention.keeping import Retention
     from sidecar.server.running import EngineRunner
     from sidecar.server.sessions.exempt import ExemptSessions
@@ -42,16 +42,9 @@ if TYPE_CHECKING:
     from sidecar.server.shadow.shadow import Shadow
     from sidecar.server.watching import SessionWatch
     from sidecar.store.search import SearchableStore, SessionSearch
-    from sidecar.summarize.contract import Summariser
-    from sidecar.summarize.endpoint import EndpointModel
-    from sidecar.summarize.host_model import Complete
-    from sidecar.summarize.limits import CircuitBreaker, SpendGuard
     from sidecar.tokens.contract import TokenCounter
 
 T = TypeVar("T")
-
-CHOICES = 20_000
-"""Sessions whose configured engine is remembered without asking the store."""
 
 
 class HostProfile(Struct, frozen=True, kw_only=True):
@@ -85,7 +78,7 @@ class Sidecar:
         self.lanes = SessionLanes(peer.lane_in_use)
         self._warm = False
         self._memory: SessionMemory | None = None
-        self._choices: OrderedDict[tuple[str, str | None], Seat] = OrderedDict()
+        self.seats = Seats(self)
 
     @cached_property
     def exempt(self) -> ExemptSessions | None:
@@ -163,23 +156,11 @@ class Sidecar:
         return Reconciler(self)
 
     @cached_property
-    def extractive(self) -> Summariser:
-        """The summariser that needs no model."""
-        from sidecar.summarize.deterministic import DeterministicSummariser
+    def models(self) -> Models:
+        """The models that write for engines."""
+        from sidecar.server.models import Models
 
-        return DeterministicSummariser(self.counter)
-
-    @property
-    def has_model(self) -> bool:
-        """Whether there is a model to ask: a configured one, or the host's."""
-        return self.settings.model is not None or "runtime/complete" in self.host_capabilities
-
-    @cached_property
-    def spend(self) -> tuple[SpendGuard, CircuitBreaker]:
-        """One bound on calls to the host's model, whichever engine makes them."""
-        from sidecar.summarize.limits import CircuitBreaker, SpendGuard
-
-        return SpendGuard(), CircuitBreaker()
+        return Models(self.settings, self.host_capabilities, self.counter)
 
     # Search
 
@@ -241,52 +222,6 @@ class Sidecar:
             self._memory = SessionMemory(self)
         return self._memory
 
-    @cached_property
-    def endpoint(self) -> EndpointModel | None:
-        """The model behind the configured endpoint, `None` where none is configured."""
-        model = self.settings.model
-        if model is None:
-            return None
-        from sidecar.summarize.endpoint import EndpointModel, EndpointSettings
-        from sidecar.summarize.limits import CircuitBreaker
-
-        settings = EndpointSettings(
-            base_url=model.base_url,
-            model=model.name,
-            api_key=model.api_key,
-            timeout_seconds=model.timeout_ms / 1000,
-            retries=model.retries,
-            most_calls=model.max_calls,
-            window_seconds=model.window_ms / 1000,
-        )
-        return EndpointModel(settings, breaker=CircuitBreaker(open_seconds=model.pause_ms / 1000))
-
-    def make_summariser(
-        self,
-        complete: Complete,
-        guard: SpendGuard | None = None,
-        breaker: CircuitBreaker | None = None,
-    ) -> Summariser:
-        """The best summariser there is: by a model (`complete`) where one is configured or the host has one.
-
-        `guard` and `breaker` bound its calls; without them they are bounded for all engines together.
-        """
-        if not self.has_model:
-            return self.extractive
-        model = self.endpoint
-        from sidecar.summarize.host_model import SECONDS_FOR_A_CALL, HostModelSummariser
-
-        guards = self.spend
-        return HostModelSummariser(
-            complete,
-            self.counter,
-            self.extractive,
-            guard=guard or guards[0],
-            breaker=breaker or guards[1],
-            model=model.settings.model if model else "",
-            timeout_seconds=model.settings.timeout_seconds + 1 if model else SECONDS_FOR_A_CALL,
-        )
-
     # Episodes
 
     @cached_property
@@ -320,50 +255,6 @@ class Sidecar:
             await self.episodes.forget(self.profile.namespace, (session_id,))
 
     # Engines
-
-    def known_seat(self, session_id: str, agent_id: str | None) -> Seat | None:
-        """The engine of a session, if that is known without asking the store."""
-        return self._choices.get((session_id, agent_id))
-
-    async def seat(self, session_id: str, agent_id: str | None, session_key: str | None = None) -> Seat:
-        """The engine that serves a session, as it is configured now, by this process or another one.
-
-        A session that was prepared for a subagent under `session_key` begins with this.
-
-        Raises:
-            EngineUnavailable: the engine that was configured for it cannot serve.
-        """
-        exemption = self.exempt and self.exempt.of(session_id, session_key)
-        if exemption is not None and exemption.ignores:
-            return await self.slot.take(LEGACY)
-        known = exemption is not None or (session_id, agent_id) in self._choices
-        if session_key is not None and not known:
-            await self._begin_spawned(session_id, session_key)
-        own = await self.configured("session", session_id)
-        if agent_id is None and (head := await self.store.session(self.ref(session_id))):
-            owner = head.agent_id
-        else:
-            owner = agent_id
-        agents = await self.configured("agent", owner) if owner else SessionSettings(None, None)
-        seat = await self.slot.take(own.engine or agents.engine, own.config or agents.config)
-        self._choices[session_id, agent_id] = seat
-        if len(self._choices) > CHOICES:
-            self._choices.popitem(last=False)
-        return seat
-
-    async def _begin_spawned(self, session_id: str, session_key: str) -> None:
-        """Let the session be the child that waits under its key, if one does."""
-        waiting = await self.store.spawns_of_key(self.profile.namespace, session_key)
-        if any(spawn.child_id is None for spawn in waiting):
-            await self.store.write(BeginSpawn(self.ref(session_id), session_key))
-
-    async def configured(self, scope: Any, scope_id: str) -> SessionSettings:
-        """What `session/configure` has set."""
-        return await self.store.settings(self.profile.namespace, scope, scope_id)
-
-    def forget_choices(self) -> None:
-        """Ask the store again which engine serves which session."""
-        self._choices.clear()
 
     @cached_property
     def _runner(self) -> EngineRunner:
@@ -412,10 +303,10 @@ class Sidecar:
 
     async def dispose_engines(self) -> None:
         """Flush and release every engine; the next call makes a fresh instance."""
-        served = [session for (session, _), seat in self._choices.items() if seat.buffers_episodes]
+        served = list(self.seats.buffering())
         if self.shadow is not None and not self.closed:
             await self.shadow.release()
-        self.forget_choices()
+        self.seats.forget()
         retired = self.slot.retire()
         idle = [seat for seat in retired if not seat.calls]
         if idle:
@@ -446,8 +337,8 @@ class Sidecar:
             await self.episodes.close()
         if (meaning := self.__dict__.get("meaning")) is not None:
             await meaning.close()
-        if (model := self.__dict__.get("endpoint")) is not None:
-            await model.close()
+        if "models" in vars(self):
+            await self.models.close()
         await self.store.close()
 
     def _services(self, engine_id: str, settings: Any) -> HostServices:

@@ -26,12 +26,12 @@ def needs_model(tool: AgentTool) -> bool:
 
 def tool_model(sidecar: Sidecar, call: Call, session_id: str) -> ToolModel | None:
     """The configured model, else the host's, `None` where there is neither."""
-    if not sidecar.has_model:
+    if not sidecar.models.exist:
         return None
 
     async def ask(messages: Sequence[tuple[str, str]], system_prompt: str, max_tokens: int) -> str:
         call.release_lane()  # the tool reads a snapshot
-        if (endpoint := sidecar.endpoint) is not None:
+        if (endpoint := sidecar.models.endpoint) is not None:
             return await endpoint("query", messages, system_prompt, max_tokens)
         return await _ask_host(sidecar, session_id, messages, system_prompt, max_tokens)
 
@@ -48,7 +48,7 @@ async def _ask_host(
     from sidecar.protocol.runtime import CompleteRuntimeParams, CompleteRuntimeResult, PromptMessage
     from sidecar.summarize.host_model import SECONDS_FOR_A_CALL
 
-    guard, breaker = sidecar.spend
+    guard, breaker = sidecar.models.bounds
     if not breaker.allows():
         raise ModelUnavailable("the model is left alone for a while after several failures")
     if not guard.take():

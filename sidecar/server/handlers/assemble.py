@@ -69,7 +69,7 @@ class AssembleHandlers:
         """One answer; the history stays as it is."""
         del call
         sidecar = self._sidecar
-        seat = await sidecar.seat(params.session_id, params.agent_id, params.session_key)
+        seat = await sidecar.seats.of(params.session_id, params.agent_id, params.session_key)
         live = await sidecar.sessions.open(params.session_id, params.agent_id)
         if live.head is None and params.messages is None:
             raise SessionNotFound(params.session_id)

@@ -154,7 +154,7 @@ class CompactHandlers:
         """Whether the next answer is going to fit."""
         del call
         sidecar = self._sidecar
-        seat = await sidecar.seat(params.session_id, params.agent_id, params.session_key)
+        seat = await sidecar.seats.of(params.session_id, params.agent_id, params.session_key)
         live = await sidecar.sessions.open(params.session_id, params.agent_id)
         pending = params.pending_tokens or 0
         if seat.id == LEGACY:
@@ -204,7 +204,7 @@ class CompactHandlers:
         self, params: CompactContextParams | MaintainContextParams
     ) -> tuple[Seat, EngineSession]:
         sidecar = self._sidecar
-        seat = await sidecar.seat(params.session_id, params.agent_id, params.session_key)
+        seat = await sidecar.seats.of(params.session_id, params.agent_id, params.session_key)
         live = await sidecar.sessions.open(params.session_id, params.agent_id)
         count = live.head.message_count if live.head else 0
         session = EngineSession(

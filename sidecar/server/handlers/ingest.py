@@ -73,7 +73,7 @@ class IngestHandlers:
     ) -> Pending | IngestContextResult | Coroutine[object, object, IngestContextResult]:
         """Store one message."""
         stamp = timestamp(params.timestamp)
-        seat = self._sidecar.known_seat(params.session_id, params.agent_id)
+        seat = self._sidecar.seats.known(params.session_id, params.agent_id)
         if seat is None or not stores_directly(seat):
             return self._ingest_by_engine(params, stamp)
         raw = bytes(params.message)
@@ -119,7 +119,7 @@ class IngestHandlers:
         )
         self._sidecar.warm_up()
         new = self._sidecar.intake.read(message.raw, path="/message")
-        seat = await self._sidecar.seat(params.session_id, params.agent_id, params.session_key)
+        seat = await self._sidecar.seats.of(params.session_id, params.agent_id, params.session_key)
         session = await self._session(seat, params)
         display = None if isinstance(new, Mark) else self._display(seat, message.raw, new.role)
         outcome, fallback_for = await ingested(self._sidecar, seat, "context/ingest", session, message)
@@ -148,7 +148,7 @@ class IngestHandlers:
             raise InvalidParams(
                 f"messageIds: {len(ids)} ids for {len(params.messages)} messages", path="/messageIds"
             )
-        seat = self._sidecar.known_seat(params.session_id, params.agent_id)
+        seat = self._sidecar.seats.known(params.session_id, params.agent_id)
         if seat is None or not stores_directly(seat):
             return self._batch_by_engine(params, call)
         write, known = self._batch(params)
@@ -182,7 +182,7 @@ class IngestHandlers:
     async def _batch_by_engine(
         self, params: IngestBatchContextParams, call: Call
     ) -> IngestBatchContextResult:
-        seat = await self._sidecar.seat(params.session_id, params.agent_id, params.session_key)
+        seat = await self._sidecar.seats.of(params.session_id, params.agent_id, params.session_key)
         write, known = self._batch(params)
         if stores_directly(seat):
             result: AppendResult = await self._sidecar.store.write(write)

@@ -72,7 +72,7 @@ class MemoryHandlers:
         injects = False
         if params.session_id is not None:
             live = await sidecar.sessions.open(params.session_id, params.agent_id)
-            injects = (await sidecar.seat(params.session_id, params.agent_id)).id == LEGACY
+            injects = (await sidecar.seats.of(params.session_id, params.agent_id)).id == LEGACY
         name, made = await compile_on_demand(memory, sidecar, live, params, injects=injects)
         text = framed(name, made.body)
         count = live.count if live else sidecar.counter.count

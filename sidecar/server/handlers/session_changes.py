@@ -74,7 +74,7 @@ class SessionChangeHandlers:
         if scope_id is None:
             raise InvalidParams("one of sessionId and agentId is needed", path="/sessionId")
         config = _object(params.config)
-        before = await sidecar.configured(scope, scope_id)
+        before = await sidecar.seats.configured(scope, scope_id)
         default = await self._inherited(params)
         engine = params.engine or before.engine or default
         if config is None and before.config and engine != (before.engine or default):
@@ -84,10 +84,10 @@ class SessionChangeHandlers:
             await sidecar.store.write(
                 Configure(sidecar.profile.namespace, scope, scope_id, engine=params.engine, config=config)
             )
-            sidecar.forget_choices()
+            sidecar.seats.forget()
             if params.session_id is not None:
                 self._sidecar.session_changed(params.session_id, "configured")
-        now = await sidecar.configured(scope, scope_id)
+        now = await sidecar.seats.configured(scope, scope_id)
         if (now.engine or default) != (before.engine or default):
             sidecar.peer.notify("tools/listChanged", ListChangedToolsParams(session_id=params.session_id))
         return ConfigureSessionResult(engine=now.engine or default, config=Raw(now.config or b"{}"))
@@ -118,7 +118,7 @@ class SessionChangeHandlers:
         )
         await claim_anew(sidecar.store, head.ref)
         sidecar.sessions.forget(params.new_session_id)
-        sidecar.forget_choices()
+        sidecar.seats.forget()
         return ForkSessionResult(session_id=params.new_session_id, message_count=head.message_count)
 
     async def delete(self, params: DeleteSessionParams, call: Call) -> DeleteSessionResult:
@@ -127,7 +127,7 @@ class SessionChangeHandlers:
         sidecar = self._sidecar
         deleted = await sidecar.store.write(Delete(sidecar.ref(params.session_id), agent_id=params.agent_id))
         sidecar.sessions.forget(params.session_id)
-        sidecar.forget_choices()
+        sidecar.seats.forget()
         if deleted:
             await sidecar.forget_episodes(params.session_id)
             self._sidecar.session_changed(params.session_id, "deleted")
@@ -144,7 +144,7 @@ class SessionChangeHandlers:
             head = await sidecar.store.session(sidecar.ref(params.session_id))
             check_owner(head, params.agent_id)
             agent_id = head.agent_id if head and head.agent_id else params.agent_id
-            agents = await sidecar.configured("agent", agent_id) if agent_id else None
+            agents = await sidecar.seats.configured("agent", agent_id) if agent_id else None
             if agents and agents.engine:
                 return agents.engine
         return sidecar.slot.default_id

@@ -154,6 +154,6 @@ class SessionHandlers:
         """The engine that serves a session, or that would if it could be loaded."""
         sidecar = self._sidecar
         try:
-            return (await sidecar.seat(head.ref.session_id, head.agent_id)).id
+            return (await sidecar.seats.of(head.ref.session_id, head.agent_id)).id
         except EngineUnavailable as error:
             return error.engine_id

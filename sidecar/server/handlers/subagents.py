@@ -93,7 +93,7 @@ class SubagentHandlers:
         call.on_cancel = _too_late
         if spawn.child_id is not None:
             sidecar.sessions.forget(spawn.child_id)
-        sidecar.forget_choices()
+        sidecar.seats.forget()
         sidecar.lanes.note_preparation(
             spawn.preparation_id, sidecar.lanes.of_key(spawn.child_key, spawn.child_id)
         )
@@ -116,7 +116,7 @@ class SubagentHandlers:
         await sidecar.spawns.ended(end.spawns, params.reason)
         for session_id in end.erased:
             sidecar.sessions.forget(session_id)
-            sidecar.forget_choices()
+            sidecar.seats.forget()
             await sidecar.forget_episodes(session_id)
             sidecar.session_changed(session_id, "deleted")
         return EndedSubagentResult()
@@ -132,7 +132,7 @@ class SubagentHandlers:
     async def _tell_engine(self, spawn: Spawn) -> None:
         """Let the parent's engine prepare what it keeps of a spawn; the spawn goes where it fails."""
         sidecar = self._sidecar
-        seat = await sidecar.seat(spawn.parent_id or "", None)
+        seat = await sidecar.seats.of(spawn.parent_id or "", None)
         if not seat.has("prepare_spawn"):
             return
         try:

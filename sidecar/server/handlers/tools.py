@@ -57,14 +57,14 @@ class ToolHandlers:
             head = await sidecar.store.session(sidecar.ref(params.session_id))
             check_owner(head, params.agent_id)
             granted = head is not None and await grant_of(sidecar, head) is not None
-            seat = await sidecar.seat(params.session_id, params.agent_id)
+            seat = await sidecar.seats.of(params.session_id, params.agent_id)
         elif params.agent_id is not None:
-            configured = await sidecar.configured("agent", params.agent_id)
+            configured = await sidecar.seats.configured("agent", params.agent_id)
             seat = await sidecar.slot.take(configured.engine, configured.config)
         else:
             seat = await sidecar.slot.take()
         made = [self._tool(seat, name) for name in seat.engine.tools]
-        tools = [tool for tool in made if sidecar.has_model or not needs_model(tool)]
+        tools = [tool for tool in made if sidecar.models.exist or not needs_model(tool)]
         return ListToolsResult(
             tools=[
                 ToolDefinition(
@@ -83,7 +83,7 @@ class ToolHandlers:
         if head is None:
             raise SessionNotFound(params.session_id)
         check_owner(head, params.agent_id)
-        seat = await sidecar.seat(params.session_id, params.agent_id)
+        seat = await sidecar.seats.of(params.session_id, params.agent_id)
         tool = self._named(seat, params.name)
         arguments = bytes(params.arguments)
         given = b"{}" if arguments in (b"", b"null") else arguments
@@ -122,7 +122,7 @@ class ToolHandlers:
             InvalidParams: the engine does not offer it.
         """
         tool = self._tool(seat, name) if name in seat.engine.tools else None
-        if tool is None or (needs_model(tool) and not self._sidecar.has_model):
+        if tool is None or (needs_model(tool) and not self._sidecar.models.exist):
             names = ", ".join(seat.engine.tools) or "no tools"
             raise InvalidParams(
                 f"name: there is no tool {name[:200]!r}",

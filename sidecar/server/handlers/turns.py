@@ -292,7 +292,7 @@ class TurnHandlers:
         return [item.message for item in transcript.items]
 
     async def _open(self, params: Params) -> tuple[Seat, LiveSession]:
-        seat = await self._sidecar.seat(params.session_id, params.agent_id, params.session_key)
+        seat = await self._sidecar.seats.of(params.session_id, params.agent_id, params.session_key)
         live = await self._sidecar.sessions.open(params.session_id, params.agent_id)
         live.stood_in = None
         return seat, live

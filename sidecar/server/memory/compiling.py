@@ -86,7 +86,7 @@ class Compiler:
         """Asks a model to merge fragments, where that is wanted: the configured one, or the host's."""
         if not self._sidecar.settings.memory.enable_synthesis:
             return None
-        if (model := self._sidecar.endpoint) is not None:
+        if (model := self._sidecar.models.endpoint) is not None:
             return partial(model, "synthesis")
         if "runtime/complete" not in self._sidecar.host_capabilities:
             return None

@@ -71,6 +71,6 @@ class Retention:
         """Erase what is kept of a session beside the store."""
         sidecar = self._sidecar
         if pruned.namespace == sidecar.profile.namespace:
-            sidecar.forget_choices()
+            sidecar.seats.forget()
         if sidecar.episodes is not None:
             await sidecar.episodes.forget(pruned.namespace, (pruned.session_id,))

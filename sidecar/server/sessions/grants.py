@@ -43,7 +43,7 @@ async def grant_of(sidecar: Sidecar, child: SessionHead) -> Grant | None:
     parent = await sidecar.store.session(sidecar.ref(spawn.parent_id))
     if parent is None:
         return None
-    tokens = (await sidecar.seat(spawn.parent_id, parent.agent_id)).engine.grant_tokens
+    tokens = (await sidecar.seats.of(spawn.parent_id, parent.agent_id)).engine.grant_tokens
     if not tokens:
         return None
     kept = await sidecar.store.state(child.ref, SPENT)

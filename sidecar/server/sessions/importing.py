@@ -131,7 +131,7 @@ class BackgroundImport:
         elif before is None:
             await sidecar.store.write(Delete(ref))
             sidecar.sessions.forget(ref.session_id)
-            sidecar.forget_choices()
+            sidecar.seats.forget()
         else:
             last = await sidecar.store.messages(ref, count, count) if count else []
             await sidecar.store.write(Truncate(ref, last[0].message_id if last else None))

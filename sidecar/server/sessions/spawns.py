@@ -64,9 +64,9 @@ class Spawns:
             if spawn.child_id is not None and reason in ("deleted", "swept", "rolledBack"):
                 sidecar.sessions.forget(spawn.child_id)
                 await sidecar.forget_episodes(spawn.child_id)
-            sidecar.forget_choices()
+            sidecar.seats.forget()
             try:
-                seat = await sidecar.seat(spawn.child_id or spawn.parent_id or "", None)
+                seat = await sidecar.seats.of(spawn.child_id or spawn.parent_id or "", None)
                 if seat.has("spawn_ended"):
                     work = seat.engine.spawn_ended(spawned_session(spawn), reason)
                     await sidecar.run_engine(seat, "subagent/ended", work)

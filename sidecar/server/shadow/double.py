@@ -114,7 +114,7 @@ class Double:
 
     async def _session(self, params: SessionParams) -> tuple[Seat, EngineSession]:
         sidecar = self.sidecar
-        seat = await sidecar.seat(params.session_id, params.agent_id)
+        seat = await sidecar.seats.of(params.session_id, params.agent_id)
         live = await sidecar.sessions.open(params.session_id, params.agent_id)
         count = live.head.message_count if live.head else 0
         timeline = SessionTimeline(sidecar.store, live.ref, live.stored, count)
