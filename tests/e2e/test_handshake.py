@@ -133,7 +133,7 @@ def test_doctor_says_what_it_looked_at(tmp_path: Path) -> None:
     with Host(tmp_path, engine="full") as host:
         report = host.call("engine/doctor")
     assert report["ok"] is True
-    looked_at = ["engine", "settings", "store", "tokens", "host", "disk", "versions", "health"]
+    looked_at = ["engine", "settings", "store", "tokens", "host", "search", "disk", "versions", "health"]
     assert [check["name"] for check in report["checks"]] == looked_at
 
 
