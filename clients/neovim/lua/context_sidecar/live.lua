@@ -9,12 +9,25 @@ local views = {}
 local pending = {}
 local due = false
 
+--- Where two lists of lines differ: the first line that does, and behind the last ones, from 0.
+local function difference(old, new)
+  local shorter, first, same = math.min(#old, #new), 0, 0
+  while first < shorter and old[first + 1] == new[first + 1] do first = first + 1 end
+  while same < shorter - first and old[#old - same] == new[#new - same] do same = same + 1 end
+  return first, #old - same, #new - same
+end
+
+--- Changes the lines that have changed; what is shown beside the others stays.
 local function write(buffer, lines)
   local split = {}
   for _, line in ipairs(lines) do vim.list_extend(split, vim.split(line, '\n', { plain = true })) end
+  local first, old_end, new_end = difference(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), split)
+  if first == old_end and first == new_end then return end
   vim.bo[buffer].modifiable = true
   -- Otherwise the entries of the quickfix list that lead here would move on.
-  M.replace = function() vim.api.nvim_buf_set_lines(buffer, 0, -1, false, split) end
+  M.replace = function()
+    vim.api.nvim_buf_set_lines(buffer, first, old_end, false, vim.list_slice(split, first + 1, new_end))
+  end
   vim.cmd("keepjumps lockmarks lua require('context_sidecar.live').replace()")
   vim.bo[buffer].modifiable = false
   vim.bo[buffer].modified = false
