@@ -22,16 +22,14 @@ export interface Stage {
   readonly stateDir: string;
   readonly workspace: string;
   readonly page: Page;
-  /** What the pages have complained about. */
-  readonly complaints: string[];
-  /** Writes the editor's settings anew; the editor follows. */
-  settings(changes: Readonly<Record<string, unknown>>): Promise<void>;
+  /** Opens the editor again, with other settings. */
+  reopen(changes: Readonly<Record<string, unknown>>): Promise<void>;
   /** Process ids of the sidecars that the editor has started. */
   sidecars(): number[];
   close(): Promise<void>;
 }
 
-/** Opens an editor with the packaged extension on a folder; `settings` come on top of those that name the sidecar. */
+/** Opens an editor with the packaged extension, after `prepare` has filled the store and the folder to work in. */
 export async function openStage(programs: Programs, prepare: (stateDir: string, workspace: string) => Promise<void>): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), "context-sidecar-vscode-"));
   const [stateDir, workspace, user] = ["state", "tidebook", "user"].map((name) => join(folder, name)) as [string, string, string];
@@ -65,13 +63,14 @@ export async function openStage(programs: Programs, prepare: (stateDir: string, 
     await answering(`http://127.0.0.1:${port}/healthz`, () => said);
     browser = await chromium.launch({ executablePath: programs.chromium, args: ["--no-sandbox", "--force-color-profile=srgb"] });
     const page = await browser.newPage({ viewport: { width: 1200, height: 720 }, deviceScaleFactor: 1 });
-    const complaints: string[] = [];
-    page.on("console", (message) => {
-      if (message.type() === "error") complaints.push(message.text());
-    });
     await page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(workspace)}`);
     await page.locator(".monaco-workbench").waitFor({ timeout: START_MS });
-    return { folder, stateDir, workspace, page, complaints, settings, sidecars: () => sidecarsOf(server.pid ?? 0), close };
+    const reopen = async (changes: Readonly<Record<string, unknown>>): Promise<void> => {
+      await settings(changes);
+      await page.reload();
+      await page.locator(".monaco-workbench").waitFor({ timeout: START_MS });
+    };
+    return { folder, stateDir, workspace, page, reopen, sidecars: () => sidecarsOf(server.pid ?? 0), close };
   } catch (error) {
     await close();
     throw error;

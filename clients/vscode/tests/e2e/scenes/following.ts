@@ -1,6 +1,9 @@
 /** What happens beside the editor: an agent goes on, a process dies, the program is not there, the theme is another one. */
 
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { kill } from "node:process";
+import { COMMAND } from "../agent.js";
 import { SESSION } from "../scene.js";
 import type { Scene } from "../scene.js";
 
@@ -32,22 +35,25 @@ export function following(scene: Scene): void {
 
   scene.test("without the program, the editor says how to get it, and goes on once it is there", async () => {
     const { bench, stage } = scene;
-    await stage.settings({ "contextSidecar.command": "/nowhere/context-sidecar" });
+    const program = join(stage.folder, "context-sidecar");
+    await stage.reopen({ "contextSidecar.command": program });
     await bench.says(bench.status, /not installed/);
     await bench.notice("uv tool install").waitFor();
-    await bench.page.locator(".welcome-view", { hasText: "is not installed" }).waitFor();
+    const welcome = bench.page.locator(".welcome-view");
+    await welcome.getByText("is not installed").waitFor();
     await scene.picture("missing-dark");
     await bench.dismissNotices();
-    await bench.page.locator(".welcome-view a, .welcome-view .monaco-button", { hasText: "How to Install" }).first().click();
+    await welcome.getByText("How to Install").click();
     await bench.picks.filter({ hasText: "pipx install" }).first().waitFor();
     await bench.page.keyboard.press("Escape");
-    await stage.settings({});
+    await writeFile(program, `#!/bin/sh\nexec ${COMMAND.map((part) => `'${part}'`).join(" ")}\n`, { mode: 0o755 });
+    await welcome.getByText("Try Again").click();
     await bench.row(SESSION).waitFor();
   });
 
   scene.test("everything can be read on a light ground too", async () => {
     const { bench, stage } = scene;
-    await stage.settings({ "workbench.colorTheme": "Default Light Modern" });
+    await stage.reopen({ "workbench.colorTheme": "Default Light Modern" });
     await bench.page.locator(".monaco-workbench.vs").waitFor();
     await bench.unfold(SESSION);
     await bench.menu(bench.row(/^t11/), "Show What the Model Sees");
