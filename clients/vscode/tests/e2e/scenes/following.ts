@@ -61,6 +61,5 @@ export function following(scene: Scene): void {
     await scene.picture("panel-light");
     await bench.panel.locator("button", { hasText: "What became of each message" }).click();
     await bench.panel.locator(".badge-summarised").first().waitFor();
-    await scene.picture("decisions-light");
   });
 }
