@@ -1,5 +1,7 @@
 """A shadow is asked what the engine was asked; the host sees nothing of it but figures."""
 
+import json
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -7,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.sidecar_host import LIMIT_S, Host, exported
+from tests.e2e.sidecar_host import COMMAND, LIMIT_S, Host, exported
 from tests.e2e.talk import Talk, turns
 from tests.engine_gallery import configured, tell
 
@@ -145,3 +147,15 @@ def test_a_shadow_that_is_not_there_is_told_by_the_doctor_alone(engine: str, tmp
         found = report(host, 1)
     check = next(check for check in found["checks"] if check["name"] == "shadow")
     assert not check["ok"] and engine in check["message"]
+
+
+def test_the_doctor_compares_both_on_its_own_turn(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[plugins.shadow]\nengine = "terse"\n', encoding="utf-8")
+    program = (COMMAND[0], "doctor", "--config", str(config), "--state-dir", str(tmp_path / "state"))
+    told = json.loads(
+        subprocess.run((*program, "--json"), capture_output=True, timeout=60, check=True).stdout
+    )
+    assert told["shadow"]["compared"] == 1 and told["shadow"]["coverage"] == 1
+    shown = subprocess.run(program, capture_output=True, timeout=60, check=True, text=True).stdout
+    assert "prefix kept" in shown and "terse" in shown
