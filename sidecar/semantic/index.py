@@ -55,6 +55,11 @@ class SemanticIndex:
         """Why nothing can be found by its meaning; `None` where all is well as far as is known."""
         return self._maker.problem
 
+    @property
+    def has_model(self) -> bool:
+        """Whether the model was needed so far."""
+        return self._maker.is_loaded
+
     def watch(self, writes: Sequence[Write]) -> None:
         """Take in that these writes have been committed; costs nothing but a look at each."""
         for write in writes:
@@ -169,6 +174,8 @@ class SemanticIndex:
             self._spare.pop(ref, None)
             return False
         number = shelf.covered // CHUNK
+        if await self._adopt(head, shelf, number):
+            return shelf.covered < head.message_count
         first = number * CHUNK + 1
         last = min(first + CHUNK - 1, head.message_count)
         messages = await self._store.messages(ref, first, last)
@@ -181,6 +188,17 @@ class SemanticIndex:
             return True
         shelf.put(number, stretch)
         return shelf.covered < now.message_count
+
+    async def _adopt(self, head: SessionHead, shelf: Shelf, number: int) -> bool:
+        """Take what another process on the store has made of a stretch; whether that is more than is here."""
+        found = decoded(await self._store.state(head.ref, f"{NAME}{number}"))
+        if found is None or found[1:] != (head.uid, head.revision):
+            return False
+        own = shelf.stretch(number)
+        if found[0].messages <= (own.messages if own is not None else 0):
+            return False
+        shelf.put(number, found[0])
+        return True
 
     async def _shelf(self, head: SessionHead) -> Shelf:
         """The vectors of a session as it is now, as far as they are kept."""

@@ -47,6 +47,11 @@ class VectorMaker:
         self._questions = ThreadPoolExecutor(1, "semantic-questions")
         self._asked: OrderedDict[str, Floats] = OrderedDict()
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the model takes memory."""
+        return self._model is not None
+
     async def stretch(
         self, message_format: str, messages: Sequence[StoredMessage], first: int, count: int, known: Known
     ) -> Stretch:

@@ -31,11 +31,11 @@ class Library:
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
-        self.index = driver.run(self._begin())
+        self.index = driver.run(self.begin())
         self.driver.store.watch = self.index.watch  # pyright: ignore
         self.searching = FusedSearch(driver.store, self.index)  # pyright: ignore
 
-    async def _begin(self) -> SemanticIndex:
+    async def begin(self) -> SemanticIndex:
         return SemanticIndex(self.driver.store, rest_s=0.0)
 
     def say(self, *texts: str, ref: SessionRef = REF, agent: str | None = None) -> None:
@@ -66,6 +66,10 @@ class Library:
 
 async def _yield() -> None:
     await asyncio.sleep(0.01)
+
+
+async def _note(index: SemanticIndex) -> None:
+    index.note(REF)
 
 
 def body(text: str) -> bytes:
@@ -166,6 +170,21 @@ def test_another_process_goes_on_with_what_is_kept(tmp_path: Path) -> None:
         library.wait()
         assert library.found("Who in the family makes music?")[0] == 2
         library.close()
+
+
+def test_what_another_process_has_made_is_not_made_again(library: Library) -> None:
+    library.say("The bus leaves at nine.")
+    library.wait()
+    other = library.driver.run(library.begin())
+    library.driver.run(other.look_up(REF))
+    library.say(FACT)
+    library.wait()
+    made = library.kept()
+    library.driver.run(_note(other))
+    library.until(lambda: library.driver.run(other.waiting()) == 0)
+    assert library.kept() == made
+    assert not other.has_model
+    library.driver.run(other.close())
 
 
 def test_vectors_that_were_damaged_are_made_anew(tmp_path: Path) -> None:
