@@ -38,7 +38,7 @@ def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)
 def test_five_hundred_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     kill_again_and_again(tmp_path / "state", 500, seed=2)
 
