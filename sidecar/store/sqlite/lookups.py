@@ -43,6 +43,9 @@ _LACKING = (
 )
 
 
+_decode_sources = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
 class SQLiteLookups(SQLiteReads):
     """Everything that the loop's thread reads."""
 
@@ -159,5 +162,5 @@ def _summary(row: Row) -> SummaryNode:
         quality=quality,
         created_ms=created,
         depth=depth,
-        sources=msgspec.json.decode(sources, type=tuple[str, ...]),
+        sources=() if sources == "[]" else _decode_sources(sources),
     )
