@@ -28,9 +28,9 @@ VALUES_SHARE = 0.25
 """Share of the room that values take where the notes were written for a smaller budget."""
 AT_WORK = 0.5
 """Share of the room for what the prompt calls for while tools are at work: newer messages get the rest."""
-LOOK_BACK = 400
+LOOK_BACK = 1200
 """Messages in front of the window that are looked at where there is more room than there was for notes."""
-LOOK_BACK_TOKENS = 20_000
+LOOK_BACK_TOKENS = 60_000
 NEWEST_TEXTS = 3
 """Messages at the end that a short prompt is read with."""
 REACH = 64
