@@ -51,6 +51,18 @@ export class Workbench {
     await this.tab(basename(path)).waitFor();
   }
 
+  /** The first lens of the document in front, wherever its first turn begins. */
+  async firstLens(): Promise<Locator> {
+    const lens = this.page.locator(".codelens-decoration a", { hasText: /^t\d+: / }).first();
+    await lens.waitFor({ timeout: 15_000 }).catch(() => undefined);
+    for (let pages = 0; pages < 100 && !(await lens.isVisible()); pages += 1) {
+      await this.page.keyboard.press("PageDown");
+      await lens.waitFor({ timeout: 1_000 }).catch(() => undefined);
+    }
+    await lens.waitFor();
+    return lens;
+  }
+
   /** Waits until a locator says something else than before. */
   async changes(locator: Locator, before: string | null): Promise<void> {
     const deadline = Date.now() + LIMIT_MS;
