@@ -56,8 +56,8 @@ export function following(scene: Scene): void {
     await stage.reopen({ "workbench.colorTheme": "Default Light Modern" });
     await bench.page.locator(".monaco-workbench.vs").waitFor();
     await bench.unfold(SESSION);
-    await bench.menu(bench.row(/^t11/), "Show What the Model Sees");
-    await bench.panel.locator("h1", { hasText: "turn t11" }).waitFor();
+    await bench.menu(bench.row(SESSION), "Show What the Model Sees");
+    await bench.panel.locator("h1", { hasText: `${SESSION}, now` }).waitFor();
     await scene.picture("panel-light");
     await bench.panel.locator("button", { hasText: "What became of each message" }).click();
     await bench.panel.locator(".badge-summarised").first().waitFor();
