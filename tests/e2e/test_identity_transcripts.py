@@ -257,3 +257,28 @@ def test_a_system_message_that_the_host_makes_anew_is_stored_once(host: Host, se
         commit(host, session, f"k{number}", talk.turn(number))
     first = {"role": "system", "content": "It is 1 o'clock; be good to the user."}
     assert history(host, session) == [first, *told]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_what_lies_between_a_system_message_and_the_newest_messages_stays_in_context(
+    changes: bool, host: Host, session: str
+) -> None:
+    talk = Talk("openai")
+    system = {"role": "system", "content": "Be good to the user. It is 1 o'clock."}
+    told = turns(talk, 1, 2, 3)
+    host.call("context/bootstrap", sessionId=session, messages=[system, *told])
+    if changes:
+        system = {**system, "content": "Be good to the user. It is 2 o'clock."}
+    for newest in (talk.turn(3), [*talk.turn(3), talk.user("and now?")]):
+        answer = host.call("context/assemble", sessionId=session, messages=[system, *newest])
+        assert answer["messages"] == [system, *turns(talk, 1, 2), *newest]
+        again = host.call("context/assemble", sessionId=session, messages=answer["messages"])
+        assert again["messages"] == answer["messages"]
+
+
+def test_another_first_question_behind_the_system_message_begins_anew(host: Host, session: str) -> None:
+    talk = Talk("openai")
+    system = {"role": "system", "content": "Be good to the user."}
+    host.call("context/bootstrap", sessionId=session, messages=[system, *turns(talk, 1, 2)])
+    asked = [system, talk.user("something else instead")]
+    assert host.call("context/assemble", sessionId=session, messages=asked)["messages"] == asked

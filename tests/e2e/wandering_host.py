@@ -263,7 +263,8 @@ class WanderingHost:
             return self.view
         first = begins[at % len(begins)]
         if call == "tail":
-            return self.view[first:]
+            system = self.view[:1] if self.view[0].get("role") == "system" else []
+            return [*system, *self.view[first:]]
         rest = begins[1:]
         i = at % (len(rest) - 1)
         return [*self.view[: rest[i]], *self.view[rest[i + 1] :]]

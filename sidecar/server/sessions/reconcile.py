@@ -47,13 +47,17 @@ class Reconciler:
             live.closed = max(live.closed, await _closed(live))
             return SessionTimeline(store, live.ref, live.stored, count)
         transcript = await follow_transcript(live, list(map(bytes, messages)))
-        base = _base(transcript.aligned, count)
+        front, talk, base = _parts(transcript.aligned, count)
         before = await live.stored.up_to(base, base) if base else []
-        entries = live_entries(live, transcript.aligned, base, before[-1] if before else None)
+        entries = live_entries(live, talk, base, before[-1] if before else None)
         newest = (await live.stored.up_to(count, count))[-1].message_id if count else None
         if not live.exempt:
             _stage(live, transcript, prompt, newest)
-        return SessionTimeline(store, live.ref, live.stored, count, base, entries)
+        timeline = SessionTimeline(store, live.ref, live.stored, count, base, entries)
+        if front:
+            hidden = [a.stored.place for a in front if a.stored is not None]
+            timeline.begin_with(live_entries(live, front, -len(front), None), hidden)
+        return timeline
 
     async def as_came(self, live: LiveSession, messages: Sequence[Raw] | None) -> SessionTimeline:
         """The host's list and nothing else, message by message."""
@@ -205,6 +209,21 @@ async def _closed(live: LiveSession) -> int:
         return head.message_count
     start = await live.store.turn_start(live.ref, head.turn_count)
     return start - 1 if start else 0
+
+
+def _parts(aligned: Sequence[Aligned], count: int) -> tuple[Sequence[Aligned], Sequence[Aligned], int]:
+    """System messages that stand in front of everything, the live tail, and the stored messages before it.
+
+    A host that sends the newest messages behind its system messages has not taken back what is between them,
+    as long as any of those messages is known.
+    """
+    lead = next((i for i, a in enumerate(aligned) if a.message.reading.role != "system"), len(aligned))
+    talk = aligned[lead:]
+    if lead and any(a.stored is not None for a in talk):
+        base = _base(talk, count)
+        if base > lead:
+            return aligned[:lead], talk, base
+    return (), aligned, _base(aligned, count)
 
 
 def _base(aligned: Sequence[Aligned], count: int) -> int:

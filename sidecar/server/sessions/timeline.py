@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sidecar.engine.contract import Tail
 from sidecar.engine.entry import Entry
@@ -29,8 +29,15 @@ class SessionTimeline:
         self._count = count
         self._base = count if base is None else base
         self._live = live
+        self._front: Sequence[Entry] = ()
+        self._hidden: frozenset[int] = frozenset()
         self.stubs: Stubs | None = None
         """Results that are to be shown as stubs."""
+
+    def begin_with(self, front: Sequence[Entry], hidden: Iterable[int]) -> None:
+        """Let the host's system messages stand in front of everything, and stored positions be left out."""
+        self._front = front
+        self._hidden = frozenset(hidden)
 
     async def tail(self, tokens: int) -> Tail:
         """The newest entries, going back until they hold more than `tokens` tokens, or to the start."""
@@ -46,7 +53,7 @@ class SessionTimeline:
         last = self._base
         while last >= 1:
             first = max(1, last - CHUNK + 1)
-            for entry in reversed(await self._stored.up_to(last, first)):
+            for entry in reversed(await self._stored_up_to(last, first)):
                 if not (entry.heartbeat and fresh_turn):
                     picked.append(self._shown(entry))
                     spent += picked[-1].tokens
@@ -54,11 +61,12 @@ class SessionTimeline:
                         return Tail(picked[::-1], whole=False)
                 fresh_turn = fresh_turn or entry.opens_turn
             last = first - 1
+        picked += map(self._shown, reversed(self._front))
         return Tail(picked[::-1], whole=True)
 
     async def system(self) -> list[Entry]:
         """The system messages; those of the host's list replace stored ones."""
-        live = [entry for entry in self._live if entry.role == "system"]
+        live = [*self._front, *(entry for entry in self._live if entry.role == "system")]
         if live or not self._count:
             return live
         return [e for e in await self._stored.system(self._count) if e.place <= self._base]
@@ -83,7 +91,8 @@ class SessionTimeline:
         await self._stored.refresh()
         found = await self._find(message_id)
         if found is None and (name := made_up_in(message_id)) is not None:
-            alike = (e for e in reversed(self._live) if made_up_name(e.reading, e.keys) == name)
+            shown = (*self._front, *self._live)
+            alike = (e for e in reversed(shown) if made_up_name(e.reading, e.keys) == name)
             found = next(alike, None) or await self._stored.find_named(name, self._base)
         return found.message_id if found else None
 
@@ -97,7 +106,7 @@ class SessionTimeline:
         live = [e for e in self._live if floor <= e.place < end.place][-limit:]
         last = min(end.place - 1, self._base)
         first = max(floor, last - (limit - len(live)) + 1, 1)
-        return [self._shown(entry) for entry in (*await self._stored.up_to(last, first), *live)]
+        return [self._shown(entry) for entry in (*await self._stored_up_to(last, first), *live)]
 
     async def around(self, message_id: str, reach: int) -> list[Entry]:
         """The entries at most `reach` places in front of a message or behind it, itself included."""
@@ -105,7 +114,7 @@ class SessionTimeline:
         if centre is None:
             return []
         first, last = centre.place - reach, centre.place + reach
-        stored = await self._stored.up_to(min(last, self._base), max(first, 1))
+        stored = await self._stored_up_to(min(last, self._base), max(first, 1))
         live = [entry for entry in self._live if first <= entry.place <= last]
         return [self._shown(entry) for entry in (*stored, *live)]
 
@@ -117,8 +126,12 @@ class SessionTimeline:
     def _shown(self, entry: Entry) -> Entry:
         return self.stubs.shown(entry) if self.stubs else entry
 
+    async def _stored_up_to(self, last: int, first: int) -> Sequence[Entry]:
+        entries = await self._stored.up_to(last, first)
+        return [e for e in entries if e.place not in self._hidden] if self._hidden else entries
+
     async def _find(self, message_id: str) -> Entry | None:
-        for entry in reversed(self._live):
+        for entry in reversed((*self._front, *self._live)):
             if entry.message_id == message_id:
                 return entry
         found = await self._stored.find(message_id) if self._base else None

@@ -45,10 +45,13 @@ def new_messages(
 
 def _behind(aligned: Sequence[Aligned], index: int) -> int:
     """The stored position behind which the unknown message at `index` belongs."""
+    behind = next((entry.place for a in aligned[index:] if (entry := a.stored)), None)
     for i in range(index - 1, -1, -1):
         if entry := aligned[i].stored:
-            return entry.place
-    return next(a.stored.place for a in aligned[index:] if a.stored) - 1
+            if entry.role != "system" or behind is None:
+                return entry.place
+            return max(entry.place, behind - 1)
+    return (behind or 1) - 1
 
 
 def live_entries(
