@@ -1,6 +1,6 @@
 """How an engine gets through turns, background work, and its end."""
 
-from sidecar.conformance.engine.subject import Conversation
+from sidecar.conformance.engine.subject import Conversation, expect_own
 from sidecar.conformance.engine.suite import ENGINE_SUITE
 from sidecar.conformance.engine.talk import turn, turns, user
 from sidecar.conformance.expecting import expect, expect_equal
@@ -34,6 +34,7 @@ async def maintains(talk: Conversation) -> None:
     """Work between turns is answered, whether or not there is any."""
     await talk.tell(*turns(2))
     outcome = await talk.client.maintain(talk.session, 10_000)
+    expect_own(outcome.fallback_for)
     expect(outcome.bytes_freed >= 0, f"it answered {outcome}")
 
 

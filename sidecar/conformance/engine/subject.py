@@ -15,7 +15,7 @@ from sidecar.client.message_bytes import Message
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.conformance.expecting import fail
 from sidecar.conformance.loading import SubjectNotFound, load
-from sidecar.protocol.base import EngineInfo
+from sidecar.protocol.base import EngineInfo, FallbackFor
 
 SERVE = (sys.executable, "-m", "sidecar.cli.main", "serve")
 
@@ -67,9 +67,18 @@ class Conversation:
             Violation: another one has answered.
         """
         answer = await self.client.assemble(session or self.session, budget, messages)
-        if answer.fallback_for is not None:
-            fail(f"another one answered for {answer.fallback_for.id}: {answer.fallback_for.reason}")
+        expect_own(answer.fallback_for)
         return answer
+
+
+def expect_own(fallback_for: FallbackFor | None) -> None:
+    """The engine has answered by itself.
+
+    Raises:
+        Violation: another one has answered.
+    """
+    if fallback_for is not None:
+        fail(f"another one answered for {fallback_for.id}: {fallback_for.reason}")
 
 
 def configured_engine(engine_id: str, command: Sequence[str] = SERVE) -> EngineSubject:
