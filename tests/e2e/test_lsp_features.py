@@ -188,6 +188,7 @@ def test_workspace_symbols_are_stored_sessions_and_messages_in_them(editor: Edit
     found = editor.ask("workspace/symbol", {"query": "basalt"})["result"]
     assert [symbol["name"] for symbol in found] == ["user: granite and basalt"]
     assert found[0]["location"]["uri"] == "context-sidecar://session/stones%2F1#1"
+    assert (named[0]["containerName"], found[0]["containerName"]) == ("1 messages", "stones/1 t1")
     everything = editor.ask("workspace/symbol", {"query": ""})["result"]
     assert [symbol["name"] for symbol in everything][:2] == ["trees", "stones/1"]
 

@@ -75,6 +75,16 @@ def test_the_commands_list_show_search_compact_and_check_sessions(tmp_path: Path
     assert doctor["lines"][0] == "Everything is well."
 
 
+def test_looking_at_a_session_leaves_it_as_it_is_for_its_agent(tmp_path: Path) -> None:
+    asked = {"do": "refusal", "method": "context/explain", "params": {"sessionId": "stones", "turnId": "t1"}}
+    listed = {"do": "request", "method": "session/list", "params": {}}
+    played = play(tmp_path, ingest("stones", *openai()), listed, run("Context key-stones"), asked, listed)
+    _, before, shown, explained, after = played["results"]
+    assert "5 messages" in "\n".join(shown["lines"])
+    assert "no answer of that name is remembered" in json.dumps(explained)
+    assert after == before
+
+
 def another(session: str, *messages: Json) -> Json:
     """What another process on the store appends."""
     start = {"initializationOptions": {"contextEngine": {"namespace": "default"}}, "capabilities": {}}

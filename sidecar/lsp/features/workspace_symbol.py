@@ -52,7 +52,8 @@ def _names(head: SessionHead) -> str:
 def _session(head: SessionHead) -> types.WorkspaceSymbol:
     name = head.session_key or head.ref.session_id
     place = types.LocationUriOnly(session_uri(head.ref.session_id))
-    return types.WorkspaceSymbol(place, name, SymbolKind.Namespace, f"{head.message_count} messages")
+    inside = f"{head.message_count} messages"
+    return types.WorkspaceSymbol(place, name, SymbolKind.Namespace, container_name=inside)
 
 
 async def _message(server: TranscriptServer, ref: SessionRef, position: int) -> list[types.WorkspaceSymbol]:
@@ -65,4 +66,5 @@ async def _message(server: TranscriptServer, ref: SessionRef, position: int) -> 
     said = " ".join(plain_text(reading)[: 8 * LONGEST_NAME].split())[:LONGEST_NAME]
     place = types.LocationUriOnly(f"{session_uri(ref.session_id)}#{position}")
     inside = f"{head.session_key or ref.session_id} {messages[0].turn_id}"
-    return [types.WorkspaceSymbol(place, f"{reading.wire_role}: {said}", SymbolKind.String, inside)]
+    name = f"{reading.wire_role}: {said}"
+    return [types.WorkspaceSymbol(place, name, SymbolKind.String, container_name=inside)]

@@ -46,6 +46,12 @@ steps = {
     wait_for('virtual text', function() return #virtual_text() == step.count end)
     return virtual_text()
   end,
+  --- Why a request of the protocol is refused.
+  refusal = function(step)
+    local result, problem = require('context_sidecar.client').request(step.method, step.params)
+    return { problem = not result and problem or 'it is not' }
+  end,
+
   --- A request of the language server about the current buffer.
   language = function(step)
     wait_for('the language client', function()

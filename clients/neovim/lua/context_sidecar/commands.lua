@@ -24,7 +24,11 @@ local function show(title, lines, session_id)
   vim.bo[buffer].swapfile = false
   pcall(vim.api.nvim_buf_set_name, buffer, string.format('%s (%d)', title, buffer))
   local shown, problem = live.show(buffer, session_id, lines)
-  if shown then return buffer end
+  if shown then
+    -- Some releases leave the cursor behind the lines that were written.
+    vim.api.nvim_win_set_cursor(0, { 1, 0 })
+    return buffer
+  end
   vim.api.nvim_buf_delete(buffer, { force = true })
   fail(problem)
 end

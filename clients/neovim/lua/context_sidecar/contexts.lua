@@ -4,10 +4,16 @@ local request = require('context_sidecar.client').request
 
 local M = {}
 
+--- Begins the ids of copies; editors do not list them.
+M.COPY = 'editor-preview:'
+
+local uv = vim.uv or vim.loop
+local copies = 0
+
 local BAR = 40
 
 local function composition(assembled)
-  local lines = { string.format('%d tokens, epoch %d', assembled.estimatedTokens, assembled.contextEpoch), '' }
+  local lines = { string.format('%d tokens', assembled.estimatedTokens), '' }
   for _, part in ipairs(assembled.composition) do
     local share = part.tokens / math.max(assembled.estimatedTokens, 1)
     local bar = string.rep('#', math.floor(share * BAR + 0.5))
@@ -25,15 +31,25 @@ local function number(turn_id)
   return tonumber(tostring(turn_id):match('^t(%d+)$')) or 0
 end
 
---- The newest answer for a session with the decisions behind it, or nil and what is wrong.
-local function answer(session)
-  local id, format = session.sessionId, session.messageFormat
-  local assembled, problem = request('context/assemble', { sessionId = id }, format)
+local function answer_of_copy(copy, format)
+  local assembled, problem = request('context/assemble', { sessionId = copy }, format)
   if not assembled then return nil, problem end
   local explained
-  explained, problem = request('context/explain', { sessionId = id, resultId = assembled.resultId }, format)
+  explained, problem = request('context/explain', { sessionId = copy, resultId = assembled.resultId }, format)
   if not explained then return nil, problem end
   return assembled, explained.decisions
+end
+
+--- What the model would see of a session now, with the decisions behind it, or nil and what is wrong.
+--- A copy is asked and erased: the agent's session keeps its cut and its epoch, whatever our budget is.
+local function answer(session)
+  copies = copies + 1
+  local copy = string.format('%s%d-%d-%d', M.COPY, os.time(), uv.getpid(), copies)
+  local forked, problem = request('session/fork', { sessionId = session.sessionId, newSessionId = copy })
+  if not forked then return nil, problem end
+  local assembled, decisions = answer_of_copy(copy, session.messageFormat)
+  request('session/delete', { sessionId = copy })
+  return assembled, decisions
 end
 
 --- How full the window is and of what, what became of each message, and the messages.

@@ -1,6 +1,7 @@
 -- Stored sessions: their list, and their messages as a buffer.
 
 local request = require('context_sidecar.client').request
+local contexts = require('context_sidecar.contexts')
 
 local M = {}
 
@@ -12,7 +13,9 @@ function M.list()
   repeat
     local page, problem = request('session/list', { cursor = cursor })
     if not page then return nil, problem end
-    vim.list_extend(sessions, page.sessions)
+    for _, session in ipairs(page.sessions) do
+      if not vim.startswith(session.sessionId, contexts.COPY) then table.insert(sessions, session) end
+    end
     cursor = type(page.nextCursor) == 'string' and page.nextCursor or nil
   until not cursor
   return sessions
