@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,10 @@ class _Lines:
         return True
 
     def close(self) -> None: ...
+
+
+class Silence(Exception):
+    """Raised by an answerer that never answers."""
 
 
 class InnerHost:
@@ -105,10 +110,9 @@ class InnerHost:
         id = self._count
         self._send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
         while id not in self._answers:
+            await self._transport.moved.wait()
+            self._transport.moved.clear()
             self._take()
-            if id not in self._answers:
-                self._transport.moved.clear()
-                await self._transport.moved.wait()
         return result_of(self._answers.pop(id))
 
     def _send(self, message: Params) -> None:
@@ -122,7 +126,8 @@ class InnerHost:
                 self._answers[message["id"]] = line
             elif "id" in message:
                 self.asked.append(message)
-                self._send({"jsonrpc": "2.0", "id": message["id"], **self._answer(message)})
+                with suppress(Silence):
+                    self._send({"jsonrpc": "2.0", "id": message["id"], **self._answer(message)})
 
     def _answer(self, request: Params) -> Params:
         answerer = self.answerers.get(request["method"])

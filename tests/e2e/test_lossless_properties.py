@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.e2e.conversations import DIALECTS, Speaker
-from tests.e2e.inner_host import InnerHost
+from tests.e2e.inner_host import InnerHost, Silence
 from tests.e2e.judge import problems
 from tests.e2e.sidecar_host import Params, Refused
 
@@ -54,20 +54,6 @@ stories = st.lists(steps, min_size=6, max_size=30)
 faults = st.sampled_from(["none", "garbage", "empty", "too long", "error", "never", "good"])
 
 
-class Silence(Exception):
-    """Raised by an answerer that never answers."""
-
-
-class Host(InnerHost):
-    """A host whose model does not have to answer."""
-
-    def _take(self) -> None:
-        try:
-            super()._take()
-        except Silence:
-            self._take()
-
-
 def answer_of(fault: str) -> Any:
     """How the host's model answers."""
 
@@ -96,7 +82,7 @@ class Session:
         own = {**SMALL, "modelPauseMs": 0}
         config = {"limits": limits, "plugins": {"entries": {"lossless": {"config": own}}}}
         capabilities = [] if fault == "none" else ["runtime/complete"]
-        self.host = Host(
+        self.host = InnerHost(
             folder,
             message_format=dialect,
             engine="lossless",

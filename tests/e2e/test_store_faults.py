@@ -11,18 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
-import pytest
 
 from sidecar.store.contract import SessionRef
 from sidecar.store.sqlite.store import SQLiteStore
-from tests.e2e import sidecar_host
-from tests.e2e.sidecar_host import Host, Refused, history
+from tests.e2e.sidecar_host import COMMAND, Host, Refused, history
 from tests.e2e.talk import Talk
 from tests.store_kit import Driver
 
 TALK = Talk("openai")
 LARGE = TALK.user("x" * 200_000)
-_WITHOUT_RIGHTS = """
+_DROP_RIGHTS = """
 import ctypes, os, sys
 if os.geteuid() == 0:  # take away what lets root write anywhere
     for capability in (1, 2, 3):
@@ -123,20 +121,16 @@ def test_files_that_may_not_grow_are_1006_until_they_may(tmp_path: Path) -> None
         serve_through_a_full_disk(host, LimitedFiles(host))
 
 
-@pytest.fixture
-def without_rights(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sidecars that are refused what other users would be refused, also where root runs the tests."""
-    command = (sys.executable, "-c", _WITHOUT_RIGHTS, *sidecar_host.COMMAND)
-    monkeypatch.setattr(sidecar_host, "COMMAND", command)
+WITHOUT_RIGHTS = (sys.executable, "-c", _DROP_RIGHTS, *COMMAND)
+"""A sidecar that is refused what other users would be refused, also where root runs the tests."""
 
 
-@pytest.mark.usefixtures("without_rights")
 def test_a_read_only_directory_is_1006_and_left_as_it_is(tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.mkdir()
     state.chmod(0o500)
     try:
-        with Host(state, initialized=False, engine="full") as host:
+        with Host(state, initialized=False, command=WITHOUT_RIGHTS, engine="full") as host:
             refused = host.refusal("initialize", capabilities={})
             assert refused.code == 1006
             assert "state directory" in refused.data["hint"]
@@ -149,7 +143,6 @@ def test_a_read_only_directory_is_1006_and_left_as_it_is(tmp_path: Path) -> None
         state.chmod(0o700)
 
 
-@pytest.mark.usefixtures("without_rights")
 def test_a_store_that_may_not_be_written_is_1006_and_left_as_it_is(tmp_path: Path) -> None:
     with Host(tmp_path / "state", engine="full") as host:
         host.call("context/ingest", sessionId="s", message=TALK.user("a"))
@@ -159,7 +152,7 @@ def test_a_store_that_may_not_be_written_is_1006_and_left_as_it_is(tmp_path: Pat
     path.chmod(0o400)
     path.parent.chmod(0o500)
     try:
-        with Host(path.parent, initialized=False, engine="full") as host:
+        with Host(path.parent, initialized=False, command=WITHOUT_RIGHTS, engine="full") as host:
             assert host.refusal("initialize", capabilities={}).code == 1006
         assert path.read_bytes() == before
     finally:
