@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Raw, structs
+from msgspec import Raw
 
-from sidecar.engine.contract import AssembleRequest, Assembly, Kept, Session
+from sidecar.engine.contract import AssembleRequest, Kept
 from sidecar.engine.guard.answer import Answer
 from sidecar.engine.guard.decisions import record
 from sidecar.engine.overflow import Overflow
-from sidecar.engine.signature import digest
-from sidecar.engine.window import newest_that_fits
 from sidecar.messages.appended import says
 from sidecar.protocol.base import FallbackFor
 from sidecar.protocol.context import (
@@ -24,17 +22,13 @@ from sidecar.protocol.context import (
 )
 from sidecar.rpc.call import Call
 from sidecar.rpc.router import Order, Router
-from sidecar.server.answer_checks import checked_assembly
+from sidecar.server.choosing import Chooser, signature
 from sidecar.server.engine_session import EngineSession
 from sidecar.server.engines import LEGACY
-from sidecar.server.failures import EngineFailed, SessionNotFound, overflow
-from sidecar.server.lending import LentSession
+from sidecar.server.failures import SessionNotFound, overflow
 from sidecar.server.seat import Seat
 from sidecar.server.sessions.live import LiveSession
-from sidecar.server.sessions.pins import find_pins
-from sidecar.server.sessions.pruning import prune_ahead, prune_answer, restore
 from sidecar.server.sessions.results import edits
-from sidecar.server.sessions.stubs import keep_stubs, show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
 
@@ -64,6 +58,7 @@ class AssembleHandlers:
 
     def __init__(self, sidecar: Sidecar) -> None:
         self._sidecar = sidecar
+        self._chooser = Chooser(sidecar)
 
     async def assemble(self, params: AssembleContextParams, call: Call) -> AssembleContextResult:
         """One answer; the history stays as it is."""
@@ -101,7 +96,7 @@ class AssembleHandlers:
             live, timeline, seat.id, agent_id=params.agent_id, session_key=params.session_key
         )
         if seat.id == LEGACY:
-            assembly = await self._asked(seat, session, request)
+            assembly = await self._chooser.choice(seat, session, request)
             return live.guard.as_came([item.entry for item in assembly.items if isinstance(item, Kept)]), None
         try:
             if reserved > budget:
@@ -109,7 +104,7 @@ class AssembleHandlers:
             memory = await sidecar.memory_of(live)
             if memory is not None:
                 return await self._with_memory(memory, seat, session, request, params, reserved)
-            return await self._guarded(seat, session, request, None, prompted=reserved > 0), None
+            return await self._chooser.answer(seat, session, request, None, prompted=reserved > 0), None
         except Overflow as error:
             raise overflow(error, reserved, budget) from None
 
@@ -130,75 +125,12 @@ class AssembleHandlers:
         live, prompted = session.live, reserved > 0
         given = await memory.give(live, session.timeline, params, request.budget)
         try:
-            answer = await self._guarded(seat, session, request, given, prompted=prompted)
+            answer = await self._chooser.answer(seat, session, request, given, prompted=prompted)
         except Overflow:
             given = given.without()
-            answer = await self._guarded(seat, session, request, given, prompted=prompted)
+            answer = await self._chooser.answer(seat, session, request, given, prompted=prompted)
         await memory.settle(live, given, answer)
         return answer, given
-
-    async def _guarded(
-        self,
-        seat: Seat,
-        session: EngineSession,
-        request: AssembleRequest,
-        given: Given | None,
-        *,
-        prompted: bool,
-    ) -> Answer:
-        """The engine's choice, made safe; asked again for less where that alone was too much.
-
-        Raises:
-            Overflow: the minimum exceeds the budget.
-        """
-        guard, timeline, budget = session.live.guard, session.timeline, request.budget
-        await show_stubs(session, seat.engine.payload_tokens)
-        room = budget - (given.tokens if given is not None else 0)
-        pins, _ = await find_pins(session.live, timeline)
-        if changed := await restore(session, pins, seat.signature):
-            pins, _ = await find_pins(session.live, timeline)
-        changed |= await guard.shrink_minimum(timeline, room, prompted=prompted)
-        pinned = await guard.room_for(pins, timeline, room, prompted=prompted)
-        request = structs.replace(request, budget=max(room - pinned.tokens, 0))
-        rules = self._sidecar.settings.pruning
-        spared = {entry.message_id for pin in pins for entry in pin.entries}
-        prunes = rules.enabled and not seat.shortens_results
-        ahead = prunes and await prune_ahead(session, rules, request.budget, spared)
-        changed |= ahead
-        assembly = await self._asked(seat, session, request, given)
-        answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
-        if answer.fitted.excess:
-            # What the guard leaves out comes back next time; an engine's own cut stays where it is.
-            less = structs.replace(request, budget=max(request.budget - answer.fitted.excess, 0))
-            assembly = await self._asked(seat, session, less, given)
-            answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
-        late = prunes and not ahead and await self._begins_epoch(seat, session.live, answer)
-        if late and prune_answer(session, rules, answer, request.budget, spared):
-            changed = True
-            assembly = await self._asked(seat, session, request, given)
-            answer = await guard.answer(assembly, timeline, budget, prompted=prompted, pinned=pinned)
-        changed |= guard.stubs.add(slot.entry for slot in answer.fitted.slots if slot.entry)
-        if guard.stubs.grown:
-            guard.stubs.forget_all_but(slot.entry for slot in answer.fitted.slots if slot.entry)
-        if changed or guard.stubs.grown:
-            await keep_stubs(session)
-        return answer
-
-    async def _begins_epoch(self, seat: Seat, live: LiveSession, answer: Answer) -> bool:
-        return (await live.continuity()).begins(answer.messages, _signature(seat, live, answer))
-
-    async def _asked(
-        self, seat: Seat, session: EngineSession, request: AssembleRequest, given: Given | None = None
-    ) -> Assembly:
-        work = _chosen(seat, seat.lend(session), request)
-        try:
-            assembly = await self._sidecar.run_engine(seat, "context/assemble", work, session.session_id)
-        except EngineFailed as error:
-            if self._sidecar.settings.on_engine_failure != LEGACY or seat.trusted:
-                raise
-            session.live.failure = str(error.data["message"])
-            assembly = await newest_that_fits(session.timeline, request.budget)
-        return assembly if given is None else given.put_into(assembly)
 
     async def _learn(self, live: LiveSession, timeline: SessionTimeline) -> None:
         """Compare our count of the answer before with what the provider reported for it."""
@@ -224,7 +156,7 @@ class AssembleHandlers:
         live.sent = (answer.tokens, next((s.entry.place for s in reversed(slots) if s.entry), 0))
         live.answered = live.sent
         continuity = await live.continuity()
-        begun = continuity.advance(messages, _signature(seat, live, answer))
+        begun = continuity.advance(messages, signature(seat, live, answer))
         await live.keep_epoch(continuity, begun=begun)
         turn_id = next((s.entry.turn_id for s in reversed(slots) if s.entry), "t1")
         previous = live.results.get(params.previous_result_id) if params.previous_result_id else None
@@ -259,12 +191,6 @@ def _fallback(seat: Seat, live: LiveSession) -> FallbackFor | None:
     return FallbackFor(id=seat.id, reason=live.failure) if live.failure else seat.fallback_for
 
 
-def _signature(seat: Seat, live: LiveSession, answer: Answer) -> str:
-    """Stands for what must not change within an epoch beside the messages."""
-    addition = answer.system_prompt_addition or ""
-    return f"{seat.signature} {live.factor} {addition and digest(addition)}"
-
-
 async def _reserved(live: LiveSession, timeline: SessionTimeline, prompt: str | None) -> int:
     """Tokens of the prompt, where the host is going to add it itself."""
     if not prompt:
@@ -296,13 +222,3 @@ async def _projected(
         addition=answer.system_prompt_addition,
         append=answer.user_message_append,
     )
-
-
-async def _chosen(seat: Seat, session: Session, request: AssembleRequest) -> Assembly:
-    """The engine's choice, if it is one of messages of this session.
-
-    Raises:
-        NonsenseAnswer: the engine answered something else.
-    """
-    assembly = checked_assembly(await seat.engine.assemble(session, request), request.budget)
-    return await session.redeemed(assembly) if isinstance(session, LentSession) else assembly
