@@ -16,9 +16,13 @@ local function play()
   file:close()
 
   local exit_code
-  local client = vim.lsp.rpc.start(vim.env.SERVER, { 'serve' }, {
-    on_exit = function(code) exit_code = code end,
-  })
+  local dispatchers = { on_exit = function(code) exit_code = code end }
+  local client
+  if vim.fn.has('nvim-0.10') == 1 then
+    client = vim.lsp.rpc.start({ vim.env.SERVER, 'serve' }, dispatchers)
+  else
+    client = vim.lsp.rpc.start(vim.env.SERVER, { 'serve' }, dispatchers)
+  end
   local results = {}
   for _, step in ipairs(script) do
     if step.kind == 'request' then
