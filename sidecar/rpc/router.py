@@ -1,8 +1,8 @@
 """Which handler serves which method, with the type of its params."""
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -39,6 +39,8 @@ Handler = Callable[[P, "Call"], Outcome | Coroutine[object, object, object]]
 LaneOf = Callable[[P], "str | Sequence[str] | None"]
 """The key of the queue that a call belongs to, the keys where there are several, `None` where it waits for
 nothing."""
+Answer = Callable[[P], Outcome]
+"""Looks at the params before a handler does; `None` leaves the request to the handler."""
 NotificationHandler = Callable[[P], None]
 """Serves a notification, at once."""
 
@@ -107,6 +109,7 @@ class Router:
         self.routes: dict[str, Route[object]] = {}
         """Requests and notifications by method."""
         self._loaders: dict[str, Callable[[], None]] = {}
+        self._answers: Mapping[str, Answer[Any]] = {}
 
     def request(
         self,
@@ -163,6 +166,10 @@ class Router:
             load()
         return self.routes.get(method)
 
+    def answer_first(self, answers: Mapping[str, Answer[Any]]) -> None:
+        """Ask these, by method, before the handlers that are registered from now on."""
+        self._answers = answers
+
     @property
     def methods(self) -> list[str]:
         """Every method that is served, registered late or not."""
@@ -171,4 +178,14 @@ class Router:
     def _add(self, route: Route[P]) -> None:
         if route.method in self.routes:
             raise ValueError(f"{route.method} is served already")
+        if route.handler is not None and (answer := self._answers.get(route.method)) is not None:
+            route.handler = _answered_first(answer, route.handler)
         self.routes[route.method] = route  # pyright: ignore[reportArgumentType]
+
+
+def _answered_first(answer: Answer[P], handler: Handler[P]) -> Handler[P]:
+    def serve(params: P, call: "Call") -> Outcome | Coroutine[object, object, object]:
+        result = answer(params)
+        return handler(params, call) if result is None else result
+
+    return serve

@@ -35,9 +35,8 @@ def register_areas(router: Router, sidecar: Sidecar) -> None:
 
 def _register(module: str, router: Router, sidecar: Sidecar) -> None:
     handlers = import_module(f"sidecar.server.handlers.{module}")
-    if sidecar.exempt is None:
-        handlers.register(router, sidecar)
-        return
-    from sidecar.server.handlers.exempt import ExemptingRouter
+    if sidecar.exempt is not None:
+        from sidecar.server.handlers.exempt import ExemptAnswers
 
-    handlers.register(ExemptingRouter(router, sidecar, sidecar.exempt), sidecar)
+        router.answer_first(ExemptAnswers(sidecar, sidecar.exempt).by_method())
+    handlers.register(router, sidecar)

@@ -38,7 +38,7 @@ from sidecar.server.seat import Seat
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.stubs import show_stubs
-from sidecar.server.sessions.timeline import SessionTimeline
+from sidecar.server.sessions.timeline import SessionTimeline, stored_timeline
 from sidecar.server.sidecar import Sidecar
 from sidecar.server.standing_in import asked, compact_as_legacy
 
@@ -206,13 +206,8 @@ class CompactHandlers:
         sidecar = self._sidecar
         seat = await sidecar.seats.of(params.session_id, params.agent_id, params.session_key)
         live = await sidecar.sessions.open(params.session_id, params.agent_id)
-        count = live.head.message_count if live.head else 0
         session = EngineSession(
-            live,
-            SessionTimeline(sidecar.store, live.ref, live.stored, count),
-            seat.id,
-            agent_id=params.agent_id,
-            session_key=params.session_key,
+            live, stored_timeline(live), seat.id, agent_id=params.agent_id, session_key=params.session_key
         )
         await show_stubs(session, seat.engine.payload_tokens)
         return seat, session

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
@@ -27,61 +26,13 @@ from sidecar.protocol.context import (
 from sidecar.protocol.session import ForkSessionParams, PinSessionParams
 from sidecar.protocol.subagent import PrepareSpawnSubagentParams, PrepareSpawnSubagentResult
 from sidecar.rpc.errors import InvalidParams
-from sidecar.rpc.router import Handler, LaneOf, NotificationHandler, Order, Outcome, Router
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sidecar.rpc.call import Call
+    from sidecar.rpc.router import Answer
     from sidecar.server.sessions.exempt import Exemption, ExemptSessions
     from sidecar.server.sidecar import Sidecar
-
-P = TypeVar("P")
-Answer = Callable[[P], "Outcome"]
-"""The result for params about an exempt session, `None` where the handler has to serve them."""
-
-
-class ExemptingRouter(Router):
-    """Registers handlers so that they are not asked to keep anything of an exempt session."""
-
-    def __init__(self, router: Router, sidecar: Sidecar, exempt: ExemptSessions) -> None:
-        super().__init__()
-        self._router = router
-        self._answers = ExemptAnswers(sidecar, exempt).by_method()
-
-    def request(
-        self,
-        method: str,
-        params_type: type[P],
-        handler: Handler[P],
-        *,
-        order: Order = Order.FREE,
-        lane: LaneOf[P] | None = None,
-        cancellable: bool = True,
-        urgent: bool = False,
-    ) -> None:
-        """See `Router`."""
-        answer = cast("Answer[P] | None", self._answers.get(method))
-
-        def serve(params: P, call: Call) -> object:
-            result = answer(params) if answer is not None else None
-            return handler(params, call) if result is None else result
-
-        self._router.request(
-            method,
-            params_type,
-            handler if answer is None else cast("Handler[P]", serve),
-            order=order,
-            lane=lane,
-            cancellable=cancellable,
-            urgent=urgent,
-        )
-
-    def notification(
-        self, method: str, params_type: type[P], handler: NotificationHandler[P], *, urgent: bool = False
-    ) -> None:
-        """See `Router`."""
-        self._router.notification(method, params_type, handler, urgent=urgent)
 
 
 class ExemptAnswers:
@@ -91,7 +42,7 @@ class ExemptAnswers:
         self._sidecar = sidecar
         self._exempt = exempt
 
-    def by_method(self) -> dict[str, Callable[..., Outcome]]:
+    def by_method(self) -> dict[str, Answer[Any]]:
         """The answers, for the methods that would keep something."""
         return {
             "context/ingest": self.ingest,

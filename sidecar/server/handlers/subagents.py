@@ -19,7 +19,7 @@ from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
 from sidecar.server.engine_session import EngineSession, spawned_session
 from sidecar.server.failures import SessionNotFound
-from sidecar.server.sessions.timeline import SessionTimeline
+from sidecar.server.sessions.timeline import stored_timeline
 from sidecar.server.sidecar import Sidecar
 from sidecar.store.contract import SessionExists, SessionMissing
 from sidecar.store.spawn import EndSpawn, PrepareSpawn, RollBackSpawn, Spawn, SpawnEnd
@@ -150,8 +150,7 @@ class SubagentHandlers:
         live = await sidecar.sessions.open(spawn.parent_id, None)
         if live.head is None:
             return None
-        timeline = SessionTimeline(sidecar.store, live.ref, live.stored, live.head.message_count)
-        return EngineSession(live, timeline, engine_id, session_key=spawn.parent_key)
+        return EngineSession(live, stored_timeline(live), engine_id, session_key=spawn.parent_key)
 
     async def _roll_back(self, preparation_id: str, call: Call | None) -> bool:
         sidecar = self._sidecar

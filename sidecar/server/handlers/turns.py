@@ -30,7 +30,7 @@ from sidecar.server.sessions.claims import claim
 from sidecar.server.sessions.gathering import Store, ingest_together
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.stubs import show_stubs
-from sidecar.server.sessions.timeline import SessionTimeline
+from sidecar.server.sessions.timeline import stored_timeline
 from sidecar.server.sidecar import Sidecar
 from sidecar.server.standing_in import asked, ingested
 from sidecar.store.contract import AppendResult, NewMessage, RecordAdvancement
@@ -298,10 +298,8 @@ class TurnHandlers:
         return seat, live
 
     def _session(self, seat: Seat, live: LiveSession, params: Params) -> EngineSession:
-        count = live.head.message_count if live.head else 0
-        timeline = SessionTimeline(self._sidecar.store, live.ref, live.stored, count)
         return EngineSession(
-            live, timeline, seat.id, agent_id=params.agent_id, session_key=params.session_key
+            live, stored_timeline(live), seat.id, agent_id=params.agent_id, session_key=params.session_key
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from sidecar.engine.contract import IncomingMessage, IngestOutcome
 from sidecar.server.engine_session import EngineSession
-from sidecar.store.contract import AppendResult, NewMessage
+from sidecar.store.contract import AppendResult, NewMessage, StoredMessage
 
 Ingest = Callable[[EngineSession, IncomingMessage], Awaitable[IngestOutcome]]
 Store = Callable[[list[NewMessage]], Awaitable[AppendResult]]
@@ -63,15 +63,19 @@ async def ingest_together(
             task.cancel()
 
 
-async def _ingested(ingest: Ingest, session: EngineSession, message: NewMessage) -> IngestOutcome:
-    incoming = IncomingMessage(
+def incoming(message: NewMessage | StoredMessage) -> IncomingMessage:
+    """A message of the store as engines take it in."""
+    return IncomingMessage(
         raw=message.body,
         message_id=message.message_id,
         turn_id=message.turn_id,
         timestamp_ms=message.timestamp_ms,
         heartbeat=message.heartbeat,
     )
-    return await ingest(session, incoming)
+
+
+async def _ingested(ingest: Ingest, session: EngineSession, message: NewMessage) -> IngestOutcome:
+    return await ingest(session, incoming(message))
 
 
 def _placed(given: NewMessage | None, message: NewMessage) -> NewMessage:

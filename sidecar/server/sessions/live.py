@@ -97,6 +97,11 @@ class LiveSession:
         """Tokens of a text."""
         return self._calibrated(self.counter.count(text))
 
+    @property
+    def message_count(self) -> int:
+        """Messages that are stored; 0 where the store does not know the session."""
+        return self.head.message_count if self.head else 0
+
     async def refresh(self) -> SessionHead | None:
         """The session's head as it is now; caches follow it."""
         if not self._loaded:

@@ -11,7 +11,7 @@ from sidecar.engine.entry import Entry
 from sidecar.messages.folding import fold
 from sidecar.server.sessions.claims import claimed, known_of_earlier_turns
 from sidecar.server.sessions.live import LiveSession
-from sidecar.server.sessions.timeline import SessionTimeline
+from sidecar.server.sessions.timeline import SessionTimeline, stored_timeline
 from sidecar.server.sessions.transcript import (
     Aligned,
     HostMessage,
@@ -41,11 +41,11 @@ class Reconciler:
         self, live: LiveSession, messages: Sequence[Raw] | None, prompt: str | None
     ) -> SessionTimeline:
         """The session with the host's list in place of its live tail; unknown messages are staged."""
-        count = live.head.message_count if live.head else 0
-        store = self._sidecar.store
+        count = live.message_count
         if not messages:
+            timeline = stored_timeline(live)
             live.closed = max(live.closed, await _closed(live))
-            return SessionTimeline(store, live.ref, live.stored, count)
+            return timeline
         transcript = await follow_transcript(live, list(map(bytes, messages)))
         front, talk, base = _parts(transcript.aligned, count)
         before = await live.stored.up_to(base, base) if base else []
@@ -53,7 +53,7 @@ class Reconciler:
         newest = (await live.stored.up_to(count, count))[-1].message_id if count else None
         if not live.exempt:
             _stage(live, transcript, prompt, newest)
-        timeline = SessionTimeline(store, live.ref, live.stored, count, base, entries)
+        timeline = SessionTimeline(self._sidecar.store, live.ref, live.stored, count, base, entries)
         if front:
             hidden = [a.stored.place for a in front if a.stored is not None]
             timeline.begin_with(live_entries(live, front, -len(front), None), hidden)
@@ -141,7 +141,7 @@ async def _going_on(live: LiveSession, read: Sequence[HostMessage]) -> list[Entr
         return None
     found = await match(live, read, whole=False)
     known = [entry.place for entry in found if entry is not None]
-    count = live.head.message_count if live.head else 0
+    count = live.message_count
     if not known or known != list(range(count - len(known) + 1, count + 1)) or found[0] is None:
         return None
     return found
@@ -155,7 +155,7 @@ async def _not_before(live: LiveSession, shown: Shown, last: Entry) -> Shown:
 
 def _end(live: LiveSession, shown: Shown, newest: Entry | None) -> int | None:
     """The position behind which the end of a list belongs, `None` for the end of the history."""
-    count = live.head.message_count if live.head else 0
+    count = live.message_count
     place = newest.place if newest else 0
     return place if place < count and (newest or shown.newest is None) else None
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from sidecar.engine.contract import Tail
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.stubs import Stubs
 from sidecar.server.sessions.stored import CHUNK, StoredEntries, made_up_in, made_up_name
 from sidecar.store.contract import SessionRef, SessionStore
+
+if TYPE_CHECKING:
+    from sidecar.server.sessions.live import LiveSession
 
 
 class SessionTimeline:
@@ -136,3 +140,8 @@ class SessionTimeline:
                 return entry
         found = await self._stored.find(message_id) if self._base else None
         return found if found and found.place <= self._base else None
+
+
+def stored_timeline(live: LiveSession) -> SessionTimeline:
+    """What is stored of a session, without anything that a host shows beyond it."""
+    return SessionTimeline(live.store, live.ref, live.stored, live.message_count)

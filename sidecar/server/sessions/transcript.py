@@ -198,7 +198,7 @@ async def match(
     """
     known = behind.stored if behind else None
     start = known.place if known else after + 1
-    last = live.head.message_count if live.head else 0
+    last = live.message_count
     if not messages or last < start + (known is not None):
         return [None] * len(messages)
     reach = 2 * len(messages) + WINDOW
@@ -219,7 +219,7 @@ async def match(
 
 async def _stored_start(live: LiveSession, raws: Sequence[bytes]) -> list[Aligned]:
     """The messages at the start of the list that are those at the start of the history, byte for byte."""
-    count = live.head.message_count if live.head else 0
+    count = live.message_count
     if not raws or not count or count > 4 * len(raws):
         return []
     first = await live.store.messages(live.ref, 1, 1)

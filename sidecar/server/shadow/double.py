@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import structs
 
-from sidecar.engine.contract import AfterTurnRequest, IncomingMessage, IngestOutcome
+from sidecar.engine.contract import AfterTurnRequest, IngestOutcome
 from sidecar.server.configuration.settings import (
     EpisodeSettings,
     ExemptionSettings,
@@ -15,8 +15,9 @@ from sidecar.server.configuration.settings import (
     ShadowSettings,
 )
 from sidecar.server.engine_session import EngineSession
+from sidecar.server.sessions.gathering import incoming
 from sidecar.server.sessions.stubs import show_stubs
-from sidecar.server.sessions.timeline import SessionTimeline
+from sidecar.server.sessions.timeline import stored_timeline
 from sidecar.server.shadow.overlay import OverlayStore
 from sidecar.server.sidecar import HostProfile, Sidecar
 
@@ -81,14 +82,7 @@ class Double:
         count = live.head.message_count
         first = max(self._shown.get(params.session_id, 0), count - MOST_SHOWN) + 1
         for message in await live.store.messages(live.ref, first, count):
-            incoming = IncomingMessage(
-                raw=message.body,
-                message_id=message.message_id,
-                turn_id=message.turn_id,
-                timestamp_ms=message.timestamp_ms,
-                heartbeat=message.heartbeat,
-            )
-            work = seat.engine.ingest(seat.lend(session.another()), incoming)
+            work = seat.engine.ingest(seat.lend(session.another()), incoming(message))
             await self.sidecar.run_engine(
                 seat, "context/ingest", work, params.session_id, result=IngestOutcome
             )
@@ -116,6 +110,4 @@ class Double:
         sidecar = self.sidecar
         seat = await sidecar.seats.of(params.session_id, params.agent_id)
         live = await sidecar.sessions.open(params.session_id, params.agent_id)
-        count = live.head.message_count if live.head else 0
-        timeline = SessionTimeline(sidecar.store, live.ref, live.stored, count)
-        return seat, EngineSession(live, timeline, seat.id, agent_id=params.agent_id)
+        return seat, EngineSession(live, stored_timeline(live), seat.id, agent_id=params.agent_id)
