@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that runs in a thread of its own while it is entered."""
+"""Servers on loopback that run in a thread of their own while they are entered."""
 
 import asyncio
 import threading
@@ -10,11 +10,8 @@ from aiohttp import web
 LIMIT_S = 30.0
 
 
-class LoopbackServer:
-    """Serves the routes of its subclass at a port that is free."""
-
-    path = ""
-    """What `url` ends in."""
+class ServerThread:
+    """Serves as its subclass does, at a port that is free."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -33,8 +30,12 @@ class LoopbackServer:
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(LIMIT_S)
 
-    def add_routes(self, router: web.UrlDispatcher) -> None:
-        """Name what answers to which path."""
+    async def open(self) -> None:
+        """Listen, and set `url`."""
+        raise NotImplementedError
+
+    async def shut(self) -> None:
+        """Listen no more."""
         raise NotImplementedError
 
     def _serve(self) -> None:
@@ -44,13 +45,31 @@ class LoopbackServer:
 
     async def _serving(self) -> None:
         self._ended = asyncio.Event()
-        application = web.Application(client_max_size=64 << 20)
-        self.add_routes(application.router)
-        runner = web.AppRunner(application, shutdown_timeout=0.1, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}{self.path}"
+        await self.open()
         self._started.set()
         await self._ended.wait()
-        await runner.cleanup()
+        await self.shut()
+
+
+class LoopbackServer(ServerThread):
+    """An HTTP server for the routes of its subclass."""
+
+    path = ""
+    """What `url` ends in."""
+
+    def add_routes(self, router: web.UrlDispatcher) -> None:
+        """Name what answers to which path."""
+        raise NotImplementedError
+
+    async def open(self) -> None:
+        """See `ServerThread`."""
+        application = web.Application(client_max_size=64 << 20)
+        self.add_routes(application.router)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1, access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}{self.path}"
+
+    async def shut(self) -> None:
+        """See `ServerThread`."""
+        await self._runner.cleanup()

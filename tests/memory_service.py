@@ -2,63 +2,42 @@
 
 import asyncio
 import struct
-import threading
 from socket import SO_LINGER, SOL_SOCKET
-from types import TracebackType
 from typing import Any, Literal
 
 import msgspec
 
-LIMIT_S = 30.0
+from tests.loopback_server import ServerThread
 
 Mode = Literal["good", "error", "reset", "hang", "slow", "garbage"]
 
 
-class MemoryService:
+class MemoryService(ServerThread):
     """Serves in a thread of its own; every request is remembered."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.mode: Mode = "good"
         self.fragments: list[Any] = []
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
-        self.url = ""
-        self._loop = asyncio.new_event_loop()
-        self._started = threading.Event()
-        self._thread = threading.Thread(
-            target=self._loop.run_until_complete, args=(self._serve(),), daemon=True
-        )
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def __enter__(self) -> "MemoryService":
-        self._thread.start()
-        assert self._started.wait(LIMIT_S)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join(LIMIT_S)
-        self._loop.close()
-
-    def _run(self) -> None:
-        self._loop.run_until_complete(self._serve())
-
-    async def _serve(self) -> None:
-        self._ended = asyncio.Event()
-        tasks: set[asyncio.Task[None]] = set()
+    async def open(self) -> None:
+        """See `ServerThread`."""
 
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            tasks.add(asyncio.ensure_future(self._answer(reader, writer)))
+            self._tasks.add(asyncio.ensure_future(self._answer(reader, writer)))
 
-        server = await asyncio.start_server(connected, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/memory"
-        self._started.set()
-        await self._ended.wait()
-        server.close()
-        for task in tasks:
+        self._server = await asyncio.start_server(connected, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/memory"
+
+    async def shut(self) -> None:
+        """See `ServerThread`."""
+        self._server.close()
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

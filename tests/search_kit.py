@@ -61,21 +61,19 @@ def bundle_soon(patch: pytest.MonkeyPatch) -> None:
 
 def bundled(path: Path) -> int:
     """How many messages are in bundles in a file."""
-    connection = apsw.Connection(str(path))
-    try:
-        return connection.execute(
-            "SELECT coalesce(sum(size), 0) FROM search_segments WHERE live AND bundle > 0"
-        ).get
-    finally:
-        connection.close()
+    return _messages_of_segments(path, "bundle > 0")
 
 
 def indexed(path: Path) -> int:
     """How many messages are indexed in a file."""
+    return _messages_of_segments(path, "session > 0")
+
+
+def _messages_of_segments(path: Path, condition: str) -> int:
     connection = apsw.Connection(str(path))
     try:
         return connection.execute(
-            "SELECT coalesce(sum(size), 0) FROM search_segments WHERE live AND session > 0"
+            f"SELECT coalesce(sum(size), 0) FROM search_segments WHERE live AND {condition}"
         ).get
     finally:
         connection.close()
