@@ -14,8 +14,6 @@ from sidecar.engine.signature import digest
 from sidecar.engine.window import newest_that_fits
 from sidecar.server.answer_checks import checked_assembly
 from sidecar.server.engine_session import EngineSession
-from sidecar.server.engines import LEGACY
-from sidecar.server.failures import EngineFailed
 from sidecar.server.lending import LentSession
 from sidecar.server.seat import Seat
 from sidecar.server.sessions.live import LiveSession
@@ -23,6 +21,7 @@ from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.pruning import prune_ahead, prune_answer, restore
 from sidecar.server.sessions.stubs import keep_stubs, show_stubs
 from sidecar.server.sidecar import Sidecar
+from sidecar.server.standing_in import asked
 
 if TYPE_CHECKING:
     from sidecar.server.memory.session_memory import Given
@@ -83,13 +82,15 @@ class Chooser:
             EngineFailed: it fails, and no stand-in is wanted.
         """
         work = _chosen(seat, seat.lend(session), request)
-        try:
-            assembly = await self._sidecar.run_engine(seat, "context/assemble", work, session.session_id)
-        except EngineFailed as error:
-            if self._sidecar.settings.on_engine_failure != LEGACY or seat.trusted:
-                raise
-            session.live.failure = str(error.data["message"])
-            assembly = await newest_that_fits(session.timeline, request.budget)
+        assembly, stood_in = await asked(
+            self._sidecar,
+            seat,
+            "context/assemble",
+            work,
+            session.session_id,
+            lambda: newest_that_fits(session.timeline, request.budget),
+        )
+        session.live.failure = stood_in or session.live.failure
         return assembly if given is None else given.put_into(assembly)
 
     async def _pruned(

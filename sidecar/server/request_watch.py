@@ -37,13 +37,12 @@ _EVENTS = {codes.STORE_UNAVAILABLE: "storeUnavailable"}
 class RequestWatch:
     """Hears of every request; see `sidecar.rpc.observing.Observer`."""
 
-    def __init__(self, slow_call_ms: int = 0) -> None:
+    def __init__(self) -> None:
         self.shadow: Shadow | None = None
         """A second engine that is asked the same, where one is configured."""
         self.telemetry: Telemetry | None = None
         """Where requests are handed over, where that is configured."""
-        self._slow_s = math.inf
-        self.follow(slow_call_ms)
+        self.follow(0)
 
     def follow(self, slow_call_ms: int) -> None:
         """Tell of requests that take longer than so many milliseconds; 0 for none."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from sidecar.messages.importers import load
 from tests.e2e.inner_host import InnerHost
 from tests.e2e.judge import problems
-from tests.e2e.sidecar_host import Refused, exported
+from tests.e2e.sidecar_host import Refused, history
 from tests.e2e.talk import Message
 
 ENGINES = ("legacy", "full", "terse", "default", "sliding-window", "lossless", "recall")
@@ -79,6 +79,6 @@ def faults(
         for budget in BUDGETS:
             ask(budget, None)
             ask(budget, told)
-    if [entry["message"] for entry in exported(host, session)] != told:
+    if history(host, session) != told:
         wrong.append(f"{one} to {other}: the history is not what was told")
     return wrong

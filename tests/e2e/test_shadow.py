@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.sidecar_host import COMMAND, LIMIT_S, Host, exported
+from tests.e2e.sidecar_host import COMMAND, LIMIT_S, Host, history
 from tests.e2e.talk import Talk, turns
 from tests.engine_gallery import configured, tell
 
@@ -79,7 +79,7 @@ def test_a_shadow_changes_neither_answers_nor_what_is_stored(engine: str, tmp_pa
                 if shadow:
                     report(host, number)
             notes = [n["params"]["reason"] for n in host.notifications if n["method"] == "session/changed"]
-            stored = [entry["message"] for entry in exported(host, "s")]
+            stored = history(host, "s")
             summaries = len(host.call("session/summaries", sessionId="s")["summaries"])
             seen.append([[_told(answer) for answer in answers], stored, summaries, notes])
     for here, there in zip(*seen, strict=True):

@@ -89,7 +89,8 @@ class Stubs:
 
     def _drop(self, keys: Iterable[str]) -> bool:
         dropped = {key for key in keys if self._known[key].how != "payload"}
-        self._known = {key: kept for key, kept in self._known.items() if key not in dropped}
+        if dropped:
+            self._known = {key: kept for key, kept in self._known.items() if key not in dropped}
         return bool(dropped)
 
     def forget_all_but(self, entries: Iterable[Entry]) -> None:

@@ -188,7 +188,7 @@ class AssembleHandlers:
 
 def _fallback(seat: Seat, live: LiveSession) -> FallbackFor | None:
     """Whose answer this should have been, where it is that of another one."""
-    return FallbackFor(id=seat.id, reason=live.failure) if live.failure else seat.fallback_for
+    return live.failure or seat.fallback_for
 
 
 async def _reserved(live: LiveSession, timeline: SessionTimeline, prompt: str | None) -> int:

@@ -87,9 +87,9 @@ class SessionLanes:
 
     def changing(self, *session_ids: str) -> str | Sequence[str]:
         """The lanes of a request that changes these sessions by their ids."""
-        lanes = list(dict.fromkeys(session_ids))
-        lanes += [lane for each in session_ids if self._in_use(lane := import_lane(each))]
-        return lanes[0] if len(lanes) == 1 else list(dict.fromkeys(lanes))
+        own = list(dict.fromkeys(session_ids))
+        lanes = [*own, *filter(self._in_use, map(import_lane, own))]
+        return lanes[0] if len(lanes) == 1 else lanes
 
     def of_key(self, session_key: str, session_id: str | None = None) -> list[str]:
         """The lanes of a session that is named by its key."""

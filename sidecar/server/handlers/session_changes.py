@@ -27,8 +27,6 @@ from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import EngineUnavailable, Sidecar
 from sidecar.store.contract import Configure, Delete, Fork, Truncate
 
-Reason = Literal["configured", "truncated", "deleted"]
-
 
 def register(router: Router, sidecar: Sidecar) -> None:
     """Serve the methods that change sessions."""

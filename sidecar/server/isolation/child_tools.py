@@ -25,6 +25,7 @@ from sidecar.server.isolation.wire import (
     ToolFacts,
 )
 from sidecar.server.tool_answers import checked_outcome
+from sidecar.server.tool_model import needs_model
 from sidecar.store.contract import SessionRef, StoredMessage, SummaryNode
 from sidecar.store.search import SearchError, SearchQuery, SearchResult
 from sidecar.tools.contract import ArgumentError, ToolFailed, ToolModel, ToolOutcome, ToolSession
@@ -67,9 +68,7 @@ class ChildTools:
     def described(self) -> list[OwnTool]:
         """What the model is told of them."""
         return [
-            OwnTool(
-                name, tool.description, tool.input_schema.decode(), bool(getattr(tool, "needs_model", False))
-            )
+            OwnTool(name, tool.description, tool.input_schema.decode(), needs_model(tool))
             for name, tool in self._tools.items()
         ]
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 EPOCH = "epoch"
 CALIBRATION = "calibration"
 MEMORY = "memory"
+"""Name of the value that holds what was injected into a session."""
 IMPORT_STATE = "import"
 """How many messages a session has at the end of the import that is going on."""
-"""Name of the value that holds what was injected into a session."""
 RECALL_TOOLS = "context_search, or with context_expand by its messageId"
 """The tool with which the model reads what a stub stands for."""
 
@@ -69,7 +69,7 @@ class LiveSession:
         """Tokens by our count of the newest answer, and the place of its newest message."""
         self.answered: tuple[int, int] | None = None
         """The same, also once the provider has reported on the answer."""
-        self.failure: str | None = None
+        self.failure: FallbackFor | None = None
         """What went wrong where the engine failed in the newest answer and another one stands in."""
         self.stood_in: FallbackFor | None = None
         """The same for the newest piece of transcript that was handed over."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sidecar.engine.contract import Tail
@@ -135,7 +136,7 @@ class SessionTimeline:
         return [e for e in entries if e.place not in self._hidden] if self._hidden else entries
 
     async def _find(self, message_id: str) -> Entry | None:
-        for entry in reversed((*self._front, *self._live)):
+        for entry in chain(reversed(self._live), reversed(self._front)):
             if entry.message_id == message_id:
                 return entry
         found = await self._stored.find(message_id) if self._base else None

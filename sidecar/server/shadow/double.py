@@ -8,7 +8,6 @@ from msgspec import structs
 
 from sidecar.engine.contract import AfterTurnRequest, IngestOutcome
 from sidecar.server.configuration.settings import (
-    EpisodeSettings,
     ExemptionSettings,
     MemorySettings,
     RetentionSettings,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 500
 """Messages that an engine which takes them in itself is shown before one call, the newest."""
-_NO_EPISODES: EpisodeSettings | None = None
 
 
 class SilentPeer:
@@ -57,7 +55,7 @@ class Double:
             on_engine_failure="fail",
             shadow=None,
             memory=MemorySettings(),
-            episodes=_NO_EPISODES,
+            episodes=None,
             model=None,
             retention=RetentionSettings(),
             exemptions=ExemptionSettings(),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from msgspec import Meta, MsgspecError, Struct, json
+from msgspec import MsgspecError, Struct, json
 
 from sidecar.tools.asking.evidence import Piece, Wanted
 
@@ -19,8 +19,6 @@ LONGEST_TEXT = 300
 DETAIL = re.compile(r"[\w./:@#-]*\d[\w./:@#-]*|[\w-]+(?:[/_][\w.-]+)+|`[^`\n]{2,}`")
 """Numbers, ids, paths, what stands in back quotes: what a claim can only have from a message."""
 EDGES = "`.:,;-"
-
-Position = Annotated[int, Meta(ge=1)]
 
 
 class _Search(Struct):
