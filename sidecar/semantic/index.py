@@ -237,7 +237,7 @@ class SemanticIndex:
                 whole = stretch.messages == CHUNK
             else:
                 whole = False
-                old |= {key: (stretch, row) for key, row in stretch.known.items()}
+                old |= stretch.known()
                 if number >= end:
                     await self._erase(head, number)
             number += 1
@@ -261,11 +261,11 @@ class SemanticIndex:
         for other in self._shelves.values():
             stretch = other.stretch(number)
             if stretch is not None and other is not shelf:
-                known |= {key: (stretch, row) for key, row in stretch.known.items()}
+                known |= stretch.known()
         known |= self._spare.get(ref, {})
         own = shelf.stretch(number)
         if own is not None:
-            known |= {key: (own, row) for key, row in own.known.items()}
+            known |= own.known()
         return known
 
     def _bound(self) -> None:

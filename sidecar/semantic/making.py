@@ -111,7 +111,7 @@ class VectorMaker:
             raise Stopped
         model = self._loaded()
         try:
-            return model.embed([text])[0]
+            return model.embed(text)
         except Exception as error:
             self._fail(error)
             raise
@@ -133,7 +133,7 @@ class VectorMaker:
 
 
 def _row(passage: Spoken) -> Row:
-    return Row(passage.offset, passage.part, passage.user, passage.key)
+    return Row(passage.offset, passage.user, passage.key)
 
 
 def _give_way() -> None:

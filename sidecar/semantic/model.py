@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -71,23 +70,20 @@ class EmbeddingModel:
         self._tokenizer.enable_truncation(max_length=MOST_TOKENS)
         self._tokenizer.no_padding()
 
-    def embed(self, texts: Sequence[str]) -> Floats:
-        """A vector of length 1 for each text, one in a row.
+    def embed(self, text: str) -> Floats:
+        """The vector of a text, of length 1.
 
-        Each text goes through the model alone: padded batches cost more than they save on one core, and a
-        text has the same vector whatever stands beside it.
+        One text at a time: padded batches cost more than they save on one core, and a text has the same
+        vector whatever stands beside it.
         """
         import numpy
 
-        rows = numpy.zeros((len(texts), DIMENSIONS), numpy.float32)
-        for row, text in enumerate(texts):
-            ids = numpy.array([self._tokenizer.encode(text).ids], numpy.int64)
-            given = {"input_ids": ids, "attention_mask": numpy.ones_like(ids)}
-            if self._has_types:
-                given["token_type_ids"] = numpy.zeros_like(ids)
-            mean = self._session.run(None, given)[0][0].mean(axis=0)
-            rows[row] = mean / (float(numpy.linalg.norm(mean)) or 1.0)
-        return rows
+        ids = numpy.array([self._tokenizer.encode(text).ids], numpy.int64)
+        given = {"input_ids": ids, "attention_mask": numpy.ones_like(ids)}
+        if self._has_types:
+            given["token_type_ids"] = numpy.zeros_like(ids)
+        mean = self._session.run(None, given)[0][0].mean(axis=0)
+        return (mean / (float(numpy.linalg.norm(mean)) or 1.0)).astype(numpy.float32)
 
 
 def _file_of(package: str, file: str) -> Path | None:

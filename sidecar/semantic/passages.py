@@ -26,7 +26,6 @@ class Spoken(NamedTuple):
 
     offset: int
     """Which of the messages, from 0."""
-    part: int
     user: int
     """As in `Kept.users`."""
     text: str
@@ -50,9 +49,9 @@ def spoken(message_format: str, messages: Sequence[StoredMessage], first: int) -
         if reading.results or reading.calls:
             continue
         user = 1 if message.role == "user" else 2
-        for part, passage in enumerate(passages(strip(reading.text).strip())[:MOST_PARTS]):
+        for passage in passages(strip(reading.text).strip())[:MOST_PARTS]:
             if is_understood(passage):
-                yield Spoken(message.position - first, part, user, passage, key_of(passage))
+                yield Spoken(message.position - first, user, passage, key_of(passage))
 
 
 def is_understood(text: str) -> bool:

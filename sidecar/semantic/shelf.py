@@ -82,9 +82,10 @@ class Shelf:
 
     def known(self) -> dict[int, tuple[Stretch, int]]:
         """Where the vector of each text is, by its key."""
-        return {
-            key: (stretch, row) for stretch in self._stretches.values() for key, row in stretch.known.items()
-        }
+        found: dict[int, tuple[Stretch, int]] = {}
+        for stretch in self._stretches.values():
+            found |= stretch.known()
+        return found
 
     def has(self, position: int) -> bool:
         """Whether the message at a position has a vector."""

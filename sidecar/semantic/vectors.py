@@ -19,7 +19,7 @@ CHUNK = 64
 """Messages of a stretch."""
 KEY_BYTES = 8
 _STEPS = 127
-_FORM = 1
+_FORM = 2
 """Of what is kept; another version of us may keep it in another one."""
 
 
@@ -34,8 +34,6 @@ class Kept(Struct, frozen=True, array_like=True):
     """Messages that were looked at, from the first of the stretch on."""
     offsets: bytes
     """For each row which message of the stretch it belongs to, from 0."""
-    parts: bytes
-    """For each row which passage of the message it is, from 0."""
     users: bytes
     """For each row 1 where a user said it, 2 where an assistant did."""
     keys: bytes
@@ -52,16 +50,14 @@ class Stretch(NamedTuple):
     messages: int
     """How many were looked at."""
     offsets: NDArray[numpy.uint8]
-    parts: NDArray[numpy.uint8]
     users: NDArray[numpy.uint8]
     keys: NDArray[numpy.uint64]
     scales: NDArray[numpy.float32]
     rows: NDArray[numpy.int8]
 
-    @property
-    def known(self) -> dict[int, int]:
-        """The row of each text, by its key."""
-        return {int(key): row for row, key in enumerate(self.keys)}
+    def known(self) -> dict[int, tuple[Stretch, int]]:
+        """Where the vector of each text is, by its key: here, in which row."""
+        return {int(key): (self, row) for row, key in enumerate(self.keys)}
 
 
 def quantised(vectors: Floats) -> tuple[NDArray[numpy.int8], NDArray[numpy.float32]]:
@@ -82,7 +78,6 @@ def encoded(stretch: Stretch, uid: int, revision: int) -> bytes:
         revision=revision,
         count=stretch.messages,
         offsets=stretch.offsets.tobytes(),
-        parts=stretch.parts.tobytes(),
         users=stretch.users.tobytes(),
         keys=stretch.keys.tobytes(),
         scales=stretch.scales.tobytes(),
@@ -102,14 +97,13 @@ def decoded(value: bytes | None) -> tuple[Stretch, int, int] | None:
     except DecodeError:
         return None
     size = len(kept.offsets)
-    expected = (size, size, size * KEY_BYTES, size * 4, size * DIMENSIONS)
-    found = tuple(map(len, (kept.parts, kept.users, kept.keys, kept.scales, kept.rows)))
+    expected = (size, size * KEY_BYTES, size * 4, size * DIMENSIONS)
+    found = tuple(map(len, (kept.users, kept.keys, kept.scales, kept.rows)))
     if kept.form != _FORM or kept.model != MODEL_ID or found != expected or not 0 <= kept.count <= CHUNK:
         return None
     stretch = Stretch(
         messages=kept.count,
         offsets=numpy.frombuffer(kept.offsets, numpy.uint8),
-        parts=numpy.frombuffer(kept.parts, numpy.uint8),
         users=numpy.frombuffer(kept.users, numpy.uint8),
         keys=numpy.frombuffer(kept.keys, numpy.uint64),
         scales=numpy.frombuffer(kept.scales, numpy.float32),
@@ -122,7 +116,6 @@ class Row(NamedTuple):
     """What a vector of a stretch stands for."""
 
     offset: int
-    part: int
     user: int
     key: int
 
@@ -149,7 +142,6 @@ def stretch_of(
     return Stretch(
         messages=count,
         offsets=numpy.array([row.offset for row in described], numpy.uint8),
-        parts=numpy.array([min(row.part, 255) for row in described], numpy.uint8),
         users=numpy.array([row.user for row in described], numpy.uint8),
         keys=numpy.array([row.key for row in described], numpy.uint64),
         scales=scales,

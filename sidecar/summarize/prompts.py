@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from sidecar.messages.markers import Markers
 from sidecar.summarize.contract import SourceMessage, SummaryRequest
 
-MARKERS = re.compile(r"<(?=/?(?:conversation|earlier-summary|wishes)\b)", re.IGNORECASE)
+MARKERS = Markers("conversation", "earlier-summary", "wishes")
 LEFT_OUT = "[… {} characters left out …]"
 
 RULES = """You shorten a conversation between a user and an AI agent, so that the agent can go on without it.
@@ -54,16 +54,18 @@ def summary_prompt(request: SummaryRequest, longest_source: int, *, briefer: boo
     parts: list[str] = []
     if request.depth:
         parts.append(CONDENSING[min(request.depth, len(CONDENSING)) - 1])
-        parts.append(_fenced("earlier-summary", nonce, _without_middle(request.earlier, longest_source)))
+        parts.append(
+            MARKERS.around("earlier-summary", nonce, _without_middle(request.earlier, longest_source))
+        )
     elif request.earlier.strip():
         parts.append("What was known before, to be carried over as far as it still matters:")
-        parts.append(_fenced("earlier-summary", nonce, request.earlier))
+        parts.append(MARKERS.around("earlier-summary", nonce, request.earlier))
     if request.sources or not request.depth:
         parts.append("The conversation:")
-        parts.append(_fenced("conversation", nonce, conversation))
+        parts.append(MARKERS.around("conversation", nonce, conversation))
     if request.instructions.strip():
         parts.append("Wishes about what to dwell on; they change none of the rules:")
-        parts.append(_fenced("wishes", nonce, request.instructions))
+        parts.append(MARKERS.around("wishes", nonce, request.instructions))
     parts.append(f"Write the summary now, in at most {request.target_tokens} tokens.")
     if briefer:
         parts.append(BRIEFER)
@@ -94,7 +96,3 @@ def _without_middle(text: str, limit: int) -> str:
         return text
     head, tail = limit * 2 // 3, limit // 3
     return f"{text[:head]}\n{LEFT_OUT.format(len(text) - head - tail)}\n{text[len(text) - tail :]}"
-
-
-def _fenced(name: str, nonce: str, text: str) -> str:
-    return f"<{name} id={nonce}>\n{MARKERS.sub('&lt;', text)}\n</{name} id={nonce}>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, json
@@ -16,7 +15,7 @@ from sidecar.tools.context_expand import Named
 from sidecar.tools.context_grep_schema import DESCRIPTION, INPUT_SCHEMA
 from sidecar.tools.contract import ToolOutcome, ToolSession
 from sidecar.tools.coverage import Coverage
-from sidecar.tools.passages import around, best_passage, cut
+from sidecar.tools.passages import Passage, cut, passage_for
 from sidecar.tools.times import read_time
 
 MATCHES = 20
@@ -27,9 +26,6 @@ PASSAGE = 400
 """Characters of a message that are shown, where there is room."""
 HEADING = 160
 """Characters that a heading and the beginning of a line take together, about."""
-
-Passage = Callable[[str, int], str]
-"""The part of a text that matches, in a number of characters."""
 
 
 class GrepArguments(Struct, rename="camel"):
@@ -107,7 +103,7 @@ class ContextGrep:
             ),
         )
         length = min(PASSAGE, (LIMIT - CLOSING) // max(len(result.hits), 1) - HEADING)
-        passage = _passage(kind, given.pattern)
+        passage = passage_for(kind, given.pattern)
         matches = [await _match(session, hit, passage, max(length, 20)) for hit in result.hits]
         groups = _grouped(Coverage(await session.store.summaries(session.head.ref, texts=False)), matches)
         told = Matches(
@@ -119,24 +115,6 @@ class ContextGrep:
         return ToolOutcome(_text(session, given.pattern, result, told), json.encode(told))
 
 
-def _passage(kind: SearchKind, pattern: str) -> Passage:
-    match kind:
-        case "literal":
-            return lambda text, length: around(text, pattern, length)
-        case "words":
-            return lambda text, length: best_passage(text, pattern, length)
-        case "regex":
-            from sidecar.store.indexing.patterns import compile_finder
-
-            find = compile_finder(pattern)
-
-            def found(text: str, length: int) -> str:
-                begin, end = find(text) or (0, 0)
-                return cut(text, begin - max(length - (end - begin), 0) // 3, length)
-
-            return found
-
-
 async def _match(session: ToolSession, hit: SearchHit, passage: Passage, length: int) -> Match:
     stored = (await session.read(hit.position, hit.position))[0]
     text = searchable(session.dialect.name, stored.body).text
@@ -145,7 +123,7 @@ async def _match(session: ToolSession, hit: SearchHit, passage: Passage, length:
         message_id=stored.message_id,
         turn_id=stored.turn_id,
         role=stored.role,
-        text=text if len(text) <= length else passage(text, length),
+        text=passage(text, length),
     )
 
 

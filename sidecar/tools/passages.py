@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+if TYPE_CHECKING:
+    from sidecar.store.search import SearchKind
+
 ELLIPSIS = "…"
+
+Passage = Callable[[str, int], str]
+"""The part of a text that matters, in a number of characters."""
 
 _WORD = re.compile(r"\w+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -14,6 +22,29 @@ _MOST_WORDS = 40
 _SHORTEST_WORD = 3
 _STEP = 4
 """Windows that are compared overlap, this many to a length."""
+
+
+def passage_for(kind: SearchKind, wanted: str) -> Passage:
+    """What cuts out of a text the part that a search of this kind has found.
+
+    Raises:
+        SearchError: it is no regular expression.
+    """
+    if kind == "literal":
+        return lambda text, length: around(text, wanted, length)
+    if kind == "words":
+        return lambda text, length: best_passage(text, wanted, length)
+    from sidecar.store.indexing.patterns import compile_finder
+
+    find = compile_finder(wanted)
+
+    def matching(text: str, length: int) -> str:
+        if len(text) <= length:
+            return text
+        begin, end = find(text) or (0, 0)
+        return cut(text, begin - max(length - (end - begin), 0) // 3, length)
+
+    return matching
 
 
 def around(text: str, query: str, length: int) -> str:

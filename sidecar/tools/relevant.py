@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from msgspec import Struct, json
 
+from sidecar.messages.contract import Reading
 from sidecar.messages.excerpt import plain_text
 from sidecar.recall.retrieval import HITS, weighed
-from sidecar.store.search import SearchHit, SearchQuery
+from sidecar.store.contract import StoredMessage
+from sidecar.store.search import SearchQuery
 from sidecar.tools.bounding import CLOSING, LIMIT, closed
 from sidecar.tools.contract import ToolOutcome, ToolSession
 from sidecar.tools.passages import best_passage, cut
@@ -39,6 +43,14 @@ class Hits(Struct):
     hits: list[Hit]
 
 
+class _Found(NamedTuple):
+    """One message that fits, as it is stored."""
+
+    message: StoredMessage
+    reading: Reading
+    score: float
+
+
 async def most_relevant(session: ToolSession, question: str, limit: int) -> ToolOutcome:
     """The `limit` messages that fit a question best, best first, each with its best passage."""
     found = await _ranked(session, question, min(limit, MOST))
@@ -49,8 +61,8 @@ async def most_relevant(session: ToolSession, question: str, limit: int) -> Tool
     lines: list[str] = []
     hits: list[Hit] = []
     in_part = 0
-    for number, hit in enumerate(found, 1):
-        line, cut_off, known = await _told(session, question, hit, max(length, 80), text_length)
+    for number, each in enumerate(found, 1):
+        line, cut_off, known = await _told(session, question, each, max(length, 80), text_length)
         lines.append(f"{number}. {line}")
         hits.append(known)
         in_part += cut_off
@@ -58,32 +70,31 @@ async def most_relevant(session: ToolSession, question: str, limit: int) -> Tool
     return ToolOutcome(closed(lines, hint, in_part=in_part), json.encode(Hits(hits)))
 
 
-async def _ranked(session: ToolSession, question: str, limit: int) -> list[SearchHit]:
+async def _ranked(session: ToolSession, question: str, limit: int) -> list[_Found]:
     """The messages that fit, ranked as what is recalled: by words, by meaning, by who said it."""
     query = SearchQuery(text=question, kind="words", limit=max(limit, HITS), meaning=True)
-    found: list[SearchHit] = []
+    found: list[_Found] = []
     for hit in (await session.find(query)).hits:
         for message in await session.read(hit.position, hit.position):
-            users = message.role == "user"
-            is_result = users and bool(session.dialect.read(message.body).results)
-            found.append(hit._replace(score=weighed(hit.score, message.role, is_result=is_result)))
-    return sorted(found, key=lambda hit: -hit.score)[:limit]
+            reading = session.dialect.read(message.body)
+            score = weighed(hit.score, message.role, is_result=bool(reading.results))
+            found.append(_Found(message, reading, score))
+    return sorted(found, key=lambda each: -each.score)[:limit]
 
 
 async def _told(
-    session: ToolSession, question: str, hit: SearchHit, length: int, text_length: int
+    session: ToolSession, question: str, found: _Found, length: int, text_length: int
 ) -> tuple[str, bool, Hit]:
     """One hit for the model, whether that is only a part of the message, and the hit for programs."""
-    (message,) = await session.read(hit.position, hit.position)
-    reading = session.dialect.read(message.body)
+    message, reading, score = found
     names: dict[str, str] = {}
     if any(not result.name for result in reading.results):
-        before = await session.read(hit.position - LOOK_BACK, hit.position - 1)
+        before = await session.read(message.position - LOOK_BACK, message.position - 1)
         names = tool_names(session.dialect.read(each.body) for each in before)
     shown = show(message, reading, names)
     part = shown.shortened(length + shown.head, lambda text, most: best_passage(text, question, most))
     text = best_passage(plain_text(reading), question, text_length)
-    known = Hit(message.message_id, message.turn_id, round(hit.score, 4), text)
+    known = Hit(message.message_id, message.turn_id, round(score, 4), text)
     return part.text, part is not shown, known
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from sidecar.recall.passages import passages
 from sidecar.semantic.passages import MOST_PARTS, is_understood, spoken
 from sidecar.store.contract import StoredMessage
 
@@ -60,7 +61,7 @@ def test_system_messages_heartbeats_and_results_say_nothing() -> None:
 def test_of_a_long_message_the_first_passages_are_taken() -> None:
     text = " ".join(f"Sentence number {n} is about item {n}." for n in range(400))
     found = list(spoken("openai", [message(1, "user", text)], 1))
-    assert [each.part for each in found] == list(range(MOST_PARTS))
+    assert [each.text for each in found] == list(passages(text)[:MOST_PARTS])
 
 
 def test_the_same_text_has_the_same_key() -> None:

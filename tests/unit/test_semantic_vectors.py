@@ -21,7 +21,7 @@ def unit_vectors(count: int, seed: int) -> Any:
 
 def stretch(vectors: Any, users: int = 1) -> Stretch:
     """One vector for each of some messages."""
-    rows = [Row(offset, 0, users, offset) for offset in range(len(vectors))]
+    rows = [Row(offset, users, offset) for offset in range(len(vectors))]
     return stretch_of(len(vectors), rows, {row.key: row.offset for row in rows}, vectors, {})
 
 
@@ -106,8 +106,8 @@ def test_messages_that_became_too_old_are_let_go() -> None:
 def test_vectors_that_are_known_are_not_needed_again() -> None:
     vectors = unit_vectors(3, 7)
     before = stretch(vectors)
-    known = {key: (before, row) for key, row in before.known.items()}
-    rows = [Row(0, 0, 1, 2), Row(1, 0, 1, 0)]
+    known = before.known()
+    rows = [Row(0, 1, 2), Row(1, 1, 0)]
     moved = stretch_of(2, rows, {}, numpy.zeros((0, DIMENSIONS), numpy.float32), known)
     shelf = Shelf(1, 0)
     shelf.put(0, moved)

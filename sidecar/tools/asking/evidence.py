@@ -10,7 +10,7 @@ from sidecar.messages.fence import strip
 from sidecar.messages.searchable import searchable
 from sidecar.store.search import SearchError, SearchKind, SearchQuery
 from sidecar.tools.contract import ToolSession
-from sidecar.tools.passages import around, best_passage, cut
+from sidecar.tools.passages import Passage, passage_for
 
 FOUND = 8
 """Messages that are taken of one search."""
@@ -66,25 +66,27 @@ class Evidence:
 
     async def look(self, wanted: Wanted) -> int | None:
         """Take in what a search finds; how many messages that are, `None` where it is no search."""
+        kind = _search_kind(wanted)
         try:
-            positions = await self._positions(wanted)
+            positions = await self._positions(wanted, kind)
+            said = f"{wanted.text} {self._question}" if kind == "words" else wanted.text
+            passage = passage_for(kind, said)
         except SearchError:
             return None
         for position in positions:
             if position not in self.pieces:
-                await self._take(position, wanted)
+                await self._take(position, passage)
         return len(positions)
 
-    async def _positions(self, wanted: Wanted) -> list[int]:
+    async def _positions(self, wanted: Wanted, kind: SearchKind) -> list[int]:
         bounds = self._bounds
         if wanted.kind == "range":
             first = max(wanted.first, bounds.first)
             last = min(wanted.last, bounds.last, first + IN_A_ROW - 1)
             return list(range(first, last + 1))
-        kind: SearchKind = "literal" if wanted.kind == "literal" else "words"
         query = SearchQuery(
             text=wanted.text,
-            kind="regex" if wanted.kind == "regex" else kind,
+            kind=kind,
             limit=FOUND,
             first=bounds.first,
             last=bounds.last,
@@ -96,7 +98,7 @@ class Evidence:
             hit.position for hit in (await self._session.store.search(self._session.head.ref, query)).hits
         ]
 
-    async def _take(self, position: int, wanted: Wanted) -> None:
+    async def _take(self, position: int, passage: Passage) -> None:
         for stored in await self._session.read(position, position):
             if not self._is_in_time(stored.timestamp_ms):
                 continue
@@ -107,7 +109,7 @@ class Evidence:
                 stored.turn_id,
                 stored.role,
                 stored.timestamp_ms,
-                self._passage(whole, wanted),
+                passage(whole, PASSAGE),
                 whole,
             )
 
@@ -115,16 +117,13 @@ class Evidence:
         since, until = self._bounds.since_ms, self._bounds.until_ms
         return (since is None or at_ms >= since) and (until is None or at_ms <= until)
 
-    def _passage(self, text: str, wanted: Wanted) -> str:
-        if len(text) <= PASSAGE:
-            return text
-        match wanted.kind:
-            case "literal":
-                return around(text, wanted.text, PASSAGE)
-            case "regex":
-                from sidecar.store.indexing.patterns import compile_finder
 
-                begin, end = compile_finder(wanted.text)(text) or (0, 0)
-                return cut(text, begin - max(PASSAGE - (end - begin), 0) // 3, PASSAGE)
-            case _:
-                return best_passage(text, f"{wanted.text} {self._question}", PASSAGE)
+def _search_kind(wanted: Wanted) -> SearchKind:
+    """How it is searched, and what matters of the messages; a range is read for the words of the question."""
+    match wanted.kind:
+        case "literal":
+            return "literal"
+        case "regex":
+            return "regex"
+        case _:
+            return "words"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from hashlib import sha256
 
+from sidecar.messages.markers import Markers
 from sidecar.messages.terse_tags import one_line
 from sidecar.tools.asking.evidence import Piece
 from sidecar.tools.times import show_time
 
-MARKERS = re.compile(r"<(?=/?(?:messages|overview|question)\b)", re.IGNORECASE)
+MARKERS = Markers("messages", "overview", "question")
 
 RULES = """You answer a question about a long conversation between a user and an AI agent, of which you are \
 shown the messages that searches have found.
@@ -51,15 +51,11 @@ def ask_prompt(
     )
     nonce = sha256(f"{question}\0{found}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
     parts = [
-        _fenced("overview", nonce, overview),
+        MARKERS.around("overview", nonce, overview),
         f"Searches so far: {'; '.join(tried)}." if tried else "",
-        _fenced("messages", nonce, found or "(nothing was found)"),
-        _fenced("question", nonce, question),
+        MARKERS.around("messages", nonce, found or "(nothing was found)"),
+        MARKERS.around("question", nonce, question),
         UNREADABLE if unreadable else "",
         LAST if last else "",
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-def _fenced(name: str, nonce: str, text: str) -> str:
-    return f"<{name} id={nonce}>\n{MARKERS.sub('&lt;', text)}\n</{name} id={nonce}>"
