@@ -90,7 +90,6 @@ class HostServices:
 
     def tell_compacted(self, session: Session) -> None:
         """Tell the host that a session was compacted without its asking."""
-
         extra = about(event="compaction", engine=self._engine_id, sessionId=session.session_id)
         self._log.info("compacted without being asked", extra=extra)
         if self._sidecar.memory is not None:

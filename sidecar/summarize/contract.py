@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from sidecar.tokens.contract import TokenCounter
 
 Quality = Literal["model", "aggressive", "deterministic"]
 
@@ -33,6 +36,11 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     """0 for a summary of messages, one more than its sources for a summary of summaries (`earlier`)."""
     instructions: str = ""
     """The user's or host's wishes for this summary; data from the wire, no orders to the sidecar."""
+
+
+def tokens_to_shorten(request: SummaryRequest, counter: TokenCounter) -> int:
+    """Tokens of everything that the summary is to cover."""
+    return counter.count(request.earlier) + sum(counter.count(source.text) for source in request.sources)
 
 
 class Summary(Struct, frozen=True):

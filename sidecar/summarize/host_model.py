@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from sidecar.summarize.contract import Quality, Summariser, Summary, SummaryRequest
+from sidecar.summarize.contract import Quality, Summariser, Summary, SummaryRequest, tokens_to_shorten
 from sidecar.summarize.limits import CircuitBreaker, SpendGuard
 from sidecar.summarize.prompts import summary_prompt
 from sidecar.tokens.contract import TokenCounter
@@ -66,8 +66,7 @@ class HostModelSummariser:
 
     async def summarise(self, request: SummaryRequest) -> Summary:
         """A summary of at most `target_tokens` tokens; waits for the model at most twice its time limit."""
-        source_tokens = self._counter.count(request.earlier)
-        source_tokens += sum(self._counter.count(source.text) for source in request.sources)
+        source_tokens = tokens_to_shorten(request, self._counter)
         if source_tokens > request.target_tokens:
             for quality in ("model", "aggressive"):
                 if not self._may_ask():

@@ -4,55 +4,41 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.e2e.sidecar_host import LIMIT_S, Host
 from tests.e2e.talk import Talk, turns
 from tests.engine_gallery import configured
+from tests.loopback_server import LoopbackServer
 
 ENABLED = {"config": {"telemetry": {"enabled": True}}}
 
 
-class Collector:
+class Collector(LoopbackServer):
     """Takes what is exported on the loopback interface."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.spans: list[Any] = []
         self.metrics: list[Any] = []
         self.bodies = b""
-        collector = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                collector.bodies += body
-                if self.path == "/v1/traces":
-                    traces = ExportTraceServiceRequest.FromString(body)
-                    for resource in traces.resource_spans:
-                        for scope in resource.scope_spans:
-                            collector.spans += scope.spans
-                else:
-                    metrics = ExportMetricsServiceRequest.FromString(body)
-                    for resource in metrics.resource_metrics:
-                        for scope in resource.scope_metrics:
-                            collector.metrics += scope.metrics
-                self.send_response(200)
-                self.end_headers()
+    def add_routes(self, router: web.UrlDispatcher) -> None:
+        """See `LoopbackServer`."""
+        router.add_post("/v1/traces", self._traces)
+        router.add_post("/v1/metrics", self._metrics)
 
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-        self.environment = {
-            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self._server.server_port}",
+    @property
+    def environment(self) -> dict[str, str]:
+        """Where to export to, at once."""
+        return {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": self.url,
             "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
             "OTEL_BSP_SCHEDULE_DELAY": "100",
             "OTEL_METRIC_EXPORT_INTERVAL": "100",
@@ -70,17 +56,28 @@ class Collector:
         self.until(lambda: any(span.name == name for span in self.spans), f"there is no span {name}")
         return next(span for span in self.spans if span.name == name)
 
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join(LIMIT_S)
-        self._server.server_close()
+    async def _traces(self, request: web.Request) -> web.Response:
+        exported = ExportTraceServiceRequest.FromString(await self._body(request))
+        scopes = (scope for resource in exported.resource_spans for scope in resource.scope_spans)
+        self.spans += (span for scope in scopes for span in scope.spans)
+        return web.Response()
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        exported = ExportMetricsServiceRequest.FromString(await self._body(request))
+        scopes = (scope for resource in exported.resource_metrics for scope in resource.scope_metrics)
+        self.metrics += (metric for scope in scopes for metric in scope.metrics)
+        return web.Response()
+
+    async def _body(self, request: web.Request) -> bytes:
+        body = await request.read()
+        self.bodies += body
+        return body
 
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    collector = Collector()
-    yield collector
-    collector.close()
+    with Collector() as collector:
+        yield collector
 
 
 def attributes(span: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from sidecar.engines.lossless.defaults import Tuning
 from sidecar.engines.lossless.forest import NODE, node_id
 from sidecar.messages.excerpt import plain_text
 from sidecar.store.contract import SummaryNode
-from sidecar.summarize.contract import SourceMessage, Summariser, Summary, SummaryRequest
+from sidecar.summarize.contract import SourceMessage, Summariser, Summary, SummaryRequest, tokens_to_shorten
 
 LEAST_TOKENS = 24
 GREATEST_SHARE = 0.5
@@ -85,9 +85,7 @@ def is_for_model(task: Task, request: SummaryRequest) -> bool:
     """Whether a model would be asked: there is one, and the sources have to be shortened."""
     if task.summariser is task.host.extractive:
         return False
-    tokens = task.host.tokens.count(request.earlier)
-    tokens += sum(task.host.tokens.count(source.text) for source in request.sources)
-    return tokens > request.target_tokens
+    return tokens_to_shorten(request, task.host.tokens) > request.target_tokens
 
 
 def source_of(entry: Entry) -> SourceMessage:

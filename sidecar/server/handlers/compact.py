@@ -174,10 +174,6 @@ class CompactHandlers:
                 lambda: _estimated(timeline, request.budget),
                 result=PreflightOutcome,
             )
-        elif live.head is None and params.messages is None:
-            fits = pending <= params.token_budget
-            outcome = PreflightOutcome(fits=fits, estimated_tokens=0, action="none" if fits else "compact")
-            fallback_for = seat.fallback_for
         else:
             outcome = await _estimated(timeline, params.token_budget - pending)
             fallback_for = seat.fallback_for

@@ -6,8 +6,6 @@ export type Speaker = "system" | "user" | "assistant" | "tool" | "unknown";
 export interface Spoken {
   readonly speaker: Speaker;
   readonly text: string;
-  /** True where the message carries only what a tool has answered. */
-  readonly toolResult: boolean;
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -24,14 +22,13 @@ const SPEAKERS: Readonly<Record<string, Speaker>> = {
 
 /** What the message says; never fails, whatever the message is. */
 export function spoken(message: unknown): Spoken {
-  if (!isMembers(message)) return { speaker: "unknown", text: written(message), toolResult: false };
+  if (!isMembers(message)) return { speaker: "unknown", text: written(message) };
   const item = responsesItem(message);
   if (item !== undefined) return item;
   const parts = [content(message["content"]), ...toolCalls(message["tool_calls"])];
   const text = parts.filter((part) => part !== "").join("\n");
-  const speaker = SPEAKERS[String(message["role"])] ?? "unknown";
-  const toolResult = speaker === "tool" || carriesResultsOnly(message["content"]);
-  return { speaker: toolResult ? "tool" : speaker, text, toolResult };
+  const speaker = carriesResultsOnly(message["content"]) ? "tool" : SPEAKERS[String(message["role"])];
+  return { speaker: speaker ?? "unknown", text };
 }
 
 /** The beginning of a text on one line, of at most so many characters. */
@@ -47,12 +44,12 @@ function responsesItem(item: Members): Spoken | undefined {
   switch (item["type"]) {
     case "function_call":
     case "custom_tool_call":
-      return { speaker: "assistant", text: call(item["name"], item["arguments"] ?? item["input"]), toolResult: false };
+      return { speaker: "assistant", text: call(item["name"], item["arguments"] ?? item["input"]) };
     case "function_call_output":
     case "custom_tool_call_output":
-      return { speaker: "tool", text: content(item["output"]), toolResult: true };
+      return { speaker: "tool", text: content(item["output"]) };
     case "reasoning":
-      return { speaker: "assistant", text: content(item["summary"]) || "(reasoning)", toolResult: false };
+      return { speaker: "assistant", text: content(item["summary"]) || "(reasoning)" };
     default:
       return undefined;
   }

@@ -12,14 +12,6 @@ export class SummaryTree {
     this.roots = nodes.filter(({ nodeId }) => !condensed.has(nodeId));
   }
 
-  get size(): number {
-    return this.#nodes.size;
-  }
-
-  get(nodeId: string): SummaryNode | undefined {
-    return this.#nodes.get(nodeId);
-  }
-
   /** What the summary was made of, as far as it is in force still. */
   sourcesOf(node: SummaryNode): SummaryNode[] {
     return node.sources.flatMap((nodeId) => this.#nodes.get(nodeId) ?? []);

@@ -13,8 +13,6 @@ export interface Turn {
   messageCount: number;
   /** Position of the first message in the session, from 0. */
   readonly first: number;
-  firstMessageId: string;
-  lastMessageId: string;
   /** The last message that the model had before its last answer of the turn: what it saw ends there. */
   seenThrough: string;
   timestamp: string;
@@ -23,7 +21,6 @@ export interface Turn {
 /** The turns of one history, in their order; messages are added at its end. */
 export class Turns {
   readonly list: Turn[] = [];
-  #byId = new Map<string, Turn>();
   #places = new Map<string, number>();
   #messages = 0;
   #titled = false;
@@ -34,7 +31,7 @@ export class Turns {
   }
 
   get(turnId: string): Turn | undefined {
-    return this.#byId.get(turnId);
+    return this.list[this.placeOf(turnId)];
   }
 
   /** Place of a turn in the list; -1 where there is none of this id. */
@@ -60,9 +57,8 @@ export class Turns {
 
   #add({ messageId, turnId, timestamp, message }: ExportedMessage): void {
     const { speaker, text } = spoken(message);
-    const open = this.#byId.get(turnId) ?? this.#begin(turnId, messageId, timestamp);
+    const open = this.get(turnId) ?? this.#begin(turnId, messageId, timestamp);
     open.messageCount += 1;
-    open.lastMessageId = messageId;
     if (speaker !== "assistant") open.seenThrough = messageId;
     if (!this.#titled && text.trim() !== "" && (speaker === "user" || open.title === "")) {
       open.title = excerpt(text, TITLE);
@@ -77,15 +73,12 @@ export class Turns {
       title: "",
       messageCount: 0,
       first: this.#messages,
-      firstMessageId: messageId,
-      lastMessageId: messageId,
       seenThrough: messageId,
       timestamp,
     };
     this.#titled = false;
     this.#places.set(turnId, this.list.length);
     this.list.push(turn);
-    this.#byId.set(turnId, turn);
     return turn;
   }
 }

@@ -79,7 +79,7 @@ test("the messages of a turn are found wherever pages end", async () => {
     for (const turn of history.turns.list) {
       const messages = await history.messagesOf(turn);
       assert.deepEqual(messages.map(({ turnId }) => turnId), [turn.turnId, turn.turnId, turn.turnId]);
-      assert.equal(messages[0]?.messageId, turn.firstMessageId);
+      assert.equal(messages[0]?.messageId, `m${turn.first + 1}`);
     }
   }
 });

@@ -8,12 +8,12 @@ test("a message of chat completions says its text and its calls", () => {
     content: "I look.",
     tool_calls: [{ id: "1", type: "function", function: { name: "read", arguments: '{"path":"a"}' } }],
   };
-  assert.deepEqual(spoken(message), { speaker: "assistant", text: 'I look.\n→ read({"path":"a"})', toolResult: false });
+  assert.deepEqual(spoken(message), { speaker: "assistant", text: 'I look.\n→ read({"path":"a"})' });
 });
 
 test("a user message that only carries results of tools is one of the tool", () => {
   const message = { role: "user", content: [{ type: "tool_result", tool_use_id: "1", content: [{ type: "text", text: "42" }] }] };
-  assert.deepEqual(spoken(message), { speaker: "tool", text: "42", toolResult: true });
+  assert.deepEqual(spoken(message), { speaker: "tool", text: "42" });
 });
 
 test("a user message with a result and a text is the user's", () => {
@@ -30,7 +30,7 @@ test("calls of the anthropic and the openclaw dialect are told alike", () => {
 
 test("items of the responses dialect have their speakers", () => {
   assert.equal(spoken({ type: "function_call", name: "ls", arguments: "{}" }).speaker, "assistant");
-  assert.deepEqual(spoken({ type: "function_call_output", output: "a.txt" }), { speaker: "tool", text: "a.txt", toolResult: true });
+  assert.deepEqual(spoken({ type: "function_call_output", output: "a.txt" }), { speaker: "tool", text: "a.txt" });
   assert.equal(spoken({ type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] }).text, "hi");
 });
 

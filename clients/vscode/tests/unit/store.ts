@@ -1,12 +1,11 @@
 /** A store of sessions in memory that answers as the sidecar does, in pages that tests can make small. */
 
-import type { ExportedMessage, SummaryNode } from "context-sidecar-client";
+import type { ExportedMessage } from "context-sidecar-client";
 import type { HostRequests } from "context-sidecar-client";
 import type { Params, Requests, Result } from "../../src/requests.js";
 
 export class PagedStore implements Requests {
   messages: ExportedMessage[] = [];
-  summaries: SummaryNode[] = [];
   /** Rises where the history is changed otherwise than by appending. */
   revision = 1;
   /** Names of the methods that were asked, oldest first. */
