@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from sidecar.store.indexing.facets import LONG_RUN, facets
+from sidecar.store.indexing.keys import is_character, is_pair
+from sidecar.store.indexing.places import ROUNDED
 from sidecar.store.indexing.shelf import LENGTHS, NOWHERE, Places, length_code, matching_words, spelled_out
 from sidecar.store.indexing.terms import document_terms, expand
 from sidecar.store.records import MessageRow
@@ -19,7 +21,9 @@ class Gathered:
         """Characters of text that were added."""
         self.ordinals: dict[str, list[int]] = {}
         self.counts: dict[str, bytearray] = {}
-        """For terms that occur more than once in a message."""
+        """For terms that occur more than once in a message; as `ROUNDED`."""
+        self.pairs: dict[str, list[str]] = {}
+        """CJK pairs by their first character, with those characters alone that end a run."""
         self.length_codes = bytearray()
         self._total = 0
         self._stamps: list[int] = []
@@ -36,10 +40,12 @@ class Gathered:
             places = every.get(term)
             if places is None:
                 places = every[term] = []
+                if is_pair(term):
+                    self.pairs.setdefault(term[0], []).append(term)
             if count > 1:
                 if term not in counts:
                     counts[term] = bytearray(b"\1") * len(places)
-                counts[term].append(min(count, 255))
+                counts[term].append(ROUNDED[min(count, 255)])
             elif term in counts:
                 counts[term].append(1)
             places.append(ordinal)
@@ -62,12 +68,17 @@ class Gathered:
 
     def places(self, term: str) -> Places:
         """See `Shelf`."""
+        if is_character(term):
+            return Places(self._holders(term), b"")
         ordinals = self.ordinals.get(term)
         return NOWHERE if ordinals is None else Places(ordinals, self.counts.get(term, b""))
 
     def frequency(self, term: str) -> int:
         """See `Shelf`."""
-        return len(self.ordinals.get(term, ()))
+        return len(self._holders(term) if is_character(term) else self.ordinals.get(term, ()))
+
+    def _holders(self, character: str) -> list[int]:
+        return sorted(set[int]().union(*(self.ordinals[pair] for pair in self.pairs.get(character, ()))))
 
     def lengths(self) -> Sequence[int]:
         """See `Shelf`."""

@@ -21,9 +21,9 @@ FEW = 16
 """Messages that are enough for a segment in a session to which nothing is added any more, as it seems."""
 RESTED_MS = 600_000
 """Since when nothing was added to it."""
-LEVELS = ((8_192, 64), (40_000, 4))
+LEVELS = ((2_000, 8), (16_000, 8), (40_000, 4))
 """For each level the size from which a segment is of the next one, and how many neighbours are merged. Those
-behind the last level are left as they are; 64 * 255 * 4 messages are as many as a segment can hold."""
+behind the last level are left as they are; 8 * 255 * 8 * 4 messages are as many as a segment can hold."""
 _CHUNK_CHARACTERS = 256 << 10
 """Text from which fewer messages make a segment."""
 _BATCH = 16
@@ -60,7 +60,7 @@ class IndexStore(Protocol):
         ...
 
     def block(self, segment: int, number: int) -> bytes | None:
-        """A block of a segment."""
+        """A block of a segment, `unpacked`."""
         ...
 
     def loose(self, before_ms: int, below: int) -> "list[LooseSegment]":

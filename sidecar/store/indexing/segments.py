@@ -1,6 +1,6 @@
 """Segments: shelves in the form in which a store keeps them, made from messages or from smaller ones."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -9,27 +9,30 @@ from sidecar.store.indexing.blocks import (
     APART_BYTES,
     LENGTHS_BLOCK,
     MOST_BITS,
+    Block,
     bits_for,
-    block_of,
-    decode_block,
-    decode_places,
     encode_block,
+)
+from sidecar.store.indexing.gathering import Gathered
+from sidecar.store.indexing.keys import ANYWHERE, block_of, is_character, is_pair
+from sidecar.store.indexing.places import (
+    decode_places,
     encode_places,
-    find_encoded,
     frequency_of,
-    join_places,
     kept_apart,
     place_apart,
 )
-from sidecar.store.indexing.gathering import Gathered
 from sidecar.store.indexing.shelf import NOWHERE, Places, Shelf
 from sidecar.store.indexing.spelling import blocks_to_read, joint_vocabulary, vocabulary_blocks, words_with
 
-FORMAT = 3
+FORMAT = 4
 """Raised with every change of what is indexed or how; what was indexed before is then indexed anew."""
 
 _BLOCK = 1_000
-"""Bytes of places that are wanted in a block."""
+"""Bytes that are wanted in a block."""
+_PAIR_SIZE = 4
+_MANY_PAIRS = 256
+"""Pairs from which it is noted where their first character is."""
 
 _AT_ONCE = 500
 """Terms that are worked on between two chances to do something else."""
@@ -96,10 +99,7 @@ class SegmentShelf:
     def places(self, term: str) -> Places:
         """See `Shelf`."""
         encoded = self._encoded(term)
-        apart = place_apart(encoded)
-        if apart is not None:
-            encoded = self._read(self._number, apart) or b""
-        return Places(*decode_places(encoded)) if encoded else NOWHERE
+        return Places(*decode_places(self._whole(encoded))) if encoded else NOWHERE
 
     def frequency(self, term: str) -> int:
         """See `Shelf`."""
@@ -131,8 +131,23 @@ class SegmentShelf:
         found = self._found.get(term)
         if found is None:
             block = self._read(self._number, block_of(term, self._segment.term_bits))
-            found = self._found[term] = b"" if block is None else find_encoded(block, term)
+            found = b"" if block is None else self._find(Block(block), term)
+            self._found[term] = found
         return found
+
+    def _find(self, block: Block, term: str) -> bytes:
+        if not is_character(term):
+            return block.find(term)
+        everywhere = block.find(term + ANYWHERE)
+        if everywhere:
+            return everywhere
+        once, others = block.beginning_with(term)
+        holders = set(once).union(*(decode_places(self._whole(places)).ordinals for places in others))
+        return encode_places(sorted(holders), b"") if holders else b""
+
+    def _whole(self, encoded: bytes) -> bytes:
+        apart = place_apart(encoded)
+        return encoded if apart is None else self._read(self._number, apart) or b""
 
 
 def expect(shelves: Iterable[Shelf], terms: Sequence[str]) -> None:
@@ -149,8 +164,10 @@ def expect(shelves: Iterable[Shelf], terms: Sequence[str]) -> None:
 
 def segment_of(gathered: Gathered, session: int) -> Segment:
     """What is to be noted of a segment with these messages."""
-    places = sum(2 * len(ordinals) for ordinals in gathered.ordinals.values())
-    size = places + sum(len(term) + 4 for term in gathered.ordinals)
+    size = sum(
+        (_PAIR_SIZE if is_pair(term) else len(term) + 2) + len(ordinals)
+        for term, ordinals in gathered.ordinals.items()
+    )
     bits = bits_for(size, _BLOCK)
     return Segment(
         0, session, gathered.first, gathered.count, bits, gathered.total_length(), *gathered.time_span()
@@ -159,15 +176,8 @@ def segment_of(gathered: Gathered, session: int) -> Segment:
 
 def blocks_of(gathered: Gathered, segment: Segment) -> Iterator[Blocks]:
     """The blocks of a segment with these messages, some at a time."""
-    by_block: dict[int, dict[str, bytes]] = {}
     apart = _Apart()
-    for index, (term, ordinals) in enumerate(gathered.ordinals.items()):
-        places = apart.put(encode_places(ordinals, gathered.counts.get(term, b"")))
-        by_block.setdefault(block_of(term, segment.term_bits), {})[term] = places
-        if index % _AT_ONCE == _AT_ONCE - 1:
-            yield []
-    for number in sorted(by_block):
-        yield [(number, encode_block(by_block[number]))]
+    yield from _term_blocks(gathered.ordinals, gathered.counts, segment.term_bits, apart)
     yield from vocabulary_blocks(gathered.spelled())
     yield from apart.taken()
     yield [(LENGTHS_BLOCK, bytes(gathered.length_codes))]
@@ -181,7 +191,7 @@ def merged(segments: Sequence[Segment]) -> Segment:
         first.session,
         first.first,
         sum(each.size for each in segments),
-        _joint_bits(each.term_bits for each in segments),
+        _joint_bits([each.term_bits for each in segments]),
         sum(each.total for each in segments),
         min(each.earliest_ms for each in segments),
         max(each.latest_ms for each in segments),
@@ -193,29 +203,93 @@ def merged_blocks(
 ) -> Iterator[Blocks]:
     """The blocks of the merged segment, some at a time."""
     bits = max(segment.term_bits for segment in segments)
-    starts = starts_of(segments)
     apart = _Apart()
     for part in range(1 << bits):
-        found: dict[str, list[tuple[int, bytes]]] = {}
-        for index, segment in enumerate(segments):
-            block = read(segment.segment, part >> (bits - segment.term_bits))
-            for term, places in () if block is None else decode_block(block):
-                if segment.term_bits == bits or block_of(term, bits) == part:
-                    number = place_apart(places)
-                    whole = places if number is None else read(segment.segment, number) or b"\0"
-                    found.setdefault(term, []).append((starts[index], whole))
+        joined = _Joined()
+        for index, (segment, start) in enumerate(zip(segments, starts_of(segments), strict=True)):
+            content = read(segment.segment, part >> (bits - segment.term_bits))
+            if content is not None:
+                joined.add(Block(content), start, lambda number, of=segment.segment: read(of, number) or b"")
             if index % _SOURCES_AT_ONCE == _SOURCES_AT_ONCE - 1:
                 yield []
-        by_block: dict[int, dict[str, bytes]] = {}
-        for index, (term, places) in enumerate(found.items()):
-            by_block.setdefault(block_of(term, target.term_bits), {})[term] = apart.put(join_places(places))
-            if index % _AT_ONCE == _AT_ONCE - 1:
-                yield []
-        for number in sorted(by_block):
-            yield [(number, encode_block(by_block[number]))]
+        ordinals = joined.ordinals
+        if any(segment.term_bits < bits for segment in segments):
+            ordinals = {term: each for term, each in ordinals.items() if block_of(term, bits) == part}
+        yield from _term_blocks(ordinals, joined.counts, target.term_bits, apart)
     yield from joint_vocabulary([segment.segment for segment in segments], read)
     yield from apart.taken()
     yield [(LENGTHS_BLOCK, b"".join(read(each.segment, LENGTHS_BLOCK) or b"" for each in segments))]
+
+
+class _Joined:
+    """The places of terms on neighbouring shelves."""
+
+    def __init__(self) -> None:
+        self.ordinals: dict[str, list[int]] = {}
+        self.counts: dict[str, bytearray] = {}
+        """For terms that occur more than once in a message."""
+
+    def add(self, block: Block, start: int, read_apart: Callable[[int], bytes]) -> None:
+        """Add a block of the next shelf, whose first message gets the ordinal `start`."""
+        every, counts = self.ordinals, self.counts
+        for term, ordinal in block.singles():
+            known = every.get(term)
+            if known is None:
+                every[term] = [start + ordinal]
+                continue
+            known.append(start + ordinal)
+            if term in counts:
+                counts[term].append(1)
+        for term, encoded in block.listed():
+            if term[-1] == ANYWHERE and is_pair(term):
+                continue
+            apart = place_apart(encoded)
+            ordinals, counted = decode_places(encoded if apart is None else read_apart(apart))
+            known = every.setdefault(term, [])
+            if counted and term not in counts:
+                counts[term] = bytearray(b"\1") * len(known)
+            known += [start + ordinal for ordinal in ordinals]
+            if term in counts:
+                counts[term] += counted or b"\1" * len(ordinals)
+
+
+def _term_blocks(
+    ordinals: Mapping[str, Sequence[int]], counts: Mapping[str, bytearray], bits: int, apart: "_Apart"
+) -> Iterator[Blocks]:
+    """Blocks with these terms, some at a time."""
+    by_block: dict[int, list[str]] = {}
+    for term in ordinals:
+        by_block.setdefault(block_of(term, bits), []).append(term)
+    done = 0
+    for number in sorted(by_block):
+        terms = by_block[number]
+        singles: dict[str, int] = {}
+        listed: dict[str, bytes] = {}
+        for term in terms:
+            places = ordinals[term]
+            if len(places) == 1 and term not in counts:
+                singles[term] = places[0]
+            else:
+                listed[term] = apart.put(encode_places(places, counts.get(term, b"")))
+            done += 1
+            if done % _AT_ONCE == 0:
+                yield []
+        for character, holders in _frequent_characters(terms, ordinals):
+            listed[character + ANYWHERE] = apart.put(encode_places(holders, b""))
+        yield [(number, encode_block(singles, listed))]
+
+
+def _frequent_characters(
+    terms: Sequence[str], ordinals: Mapping[str, Sequence[int]]
+) -> Iterator[tuple[str, list[int]]]:
+    """The characters that begin very many pairs, with the ordinals of the messages that have them."""
+    pairs: dict[str, list[str]] = {}
+    for term in terms:
+        if is_pair(term):
+            pairs.setdefault(term[0], []).append(term)
+    for character, found in pairs.items():
+        if len(found) > _MANY_PAIRS:
+            yield character, sorted(set[int]().union(*(ordinals[pair] for pair in found)))
 
 
 def starts_of(segments: Sequence[Segment]) -> list[int]:
@@ -245,6 +319,7 @@ class _Apart:
             yield [block]
 
 
-def _joint_bits(bits: Iterable[int]) -> int:
-    """As many blocks as there were, or half of that: what segments share is then there once."""
-    return min(MOST_BITS, sum(1 << each for each in bits).bit_length() - 1)
+def _joint_bits(bits: Sequence[int]) -> int:
+    """About half as many blocks as there were: what segments share is then there once."""
+    joint = (sum(1 << each for each in bits) * 5 // 8).bit_length() - 1
+    return min(MOST_BITS, max(joint, *bits))

@@ -1,22 +1,32 @@
 """The blocks with the words of a segment as they are spelled, in which parts of words are looked for.
 
 Words with digits are kept apart from those without: numbers are many, and nobody looks for letters in them.
+The blocks are compressed; searches keep what they are unpacked to.
 """
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, islice
 
-from sidecar.store.indexing.blocks import VOCABULARY_BLOCKS
+from sidecar.store.indexing.blocks import APART_BLOCKS, VOCABULARY_BLOCKS
 from sidecar.store.indexing.shelf import MOST_WORDS, matching_words, spelled_out
 
-_WORDS = 20_000
+_WORDS = 6_000
 """Words in a block."""
 _CLASS = 0x1000
 """Blocks that a class of words may have."""
 _LETTERS, _DIGITS, _MIXED = range(3)
 
+_LEVEL = 4
+_FETCHED = 6
+
 Read = Callable[[int, int], bytes | None]
-"""Reads a block by its segment and number."""
+"""Reads a block by its segment and number, `unpacked`."""
+
+
+def unpacked(number: int, content: bytes) -> bytes:
+    """What is in the block with this number that a store has kept."""
+    return zlib.decompress(content) if VOCABULARY_BLOCKS <= number < APART_BLOCKS else content
 
 
 def vocabulary_blocks(words: Iterable[str]) -> Iterator[list[tuple[int, bytes]]]:
@@ -54,7 +64,9 @@ def words_with(segment: int, read: Read, part: str, *, opens: bool, closes: bool
 def blocks_to_read(part: str) -> list[int]:
     """The numbers of the blocks that `words_with` reads first, and mostly of all that it reads."""
     return [
-        VOCABULARY_BLOCKS + class_ * _CLASS + number for class_ in _classes_with(part) for number in range(2)
+        VOCABULARY_BLOCKS + class_ * _CLASS + number
+        for class_ in _classes_with(part)
+        for number in range(_FETCHED)
     ]
 
 
@@ -82,5 +94,5 @@ def _blocks(class_: int, words: Iterable[str]) -> Iterator[list[tuple[int, bytes
     number = VOCABULARY_BLOCKS + class_ * _CLASS
     listed = iter(words)
     while some := list(islice(listed, _WORDS)):
-        yield [(number, spelled_out(some))]
+        yield [(number, zlib.compress(spelled_out(sorted(some)), _LEVEL))]
         number += 1

@@ -14,19 +14,20 @@ LONGEST_NAME = 80
 """Characters of a compound name, such as a path, that is still a term as a whole."""
 _REMEMBERED = 30_000
 
-_CJK = (
+CJK_CHARACTERS = (
     "\u3005\u3040-\u30fa\u30fc-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_LETTER = rf"[^\W_{_CJK}]"
+"""Those of Han, kana and hangul, for a class of an expression."""
+_LETTER = rf"[^\W_{CJK_CHARACTERS}]"
 _JOINT = r"[._/\-]+"
-RUN = re.compile(rf"[{_CJK}]+|{_LETTER}+")
+RUN = re.compile(rf"[{CJK_CHARACTERS}]+|{_LETTER}+")
 """A run of letters and digits, or of Han, kana and hangul."""
-_TOKEN = re.compile(rf"[{_CJK}]+|{_LETTER}+(?:{_JOINT}{_LETTER}+)*")
+_TOKEN = re.compile(rf"[{CJK_CHARACTERS}]+|{_LETTER}+(?:{_JOINT}{_LETTER}+)*")
 _ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*")
 _CAMEL_TOKEN = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*")
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
-_IS_CJK = re.compile(rf"[{_CJK}]")
+_IS_CJK = re.compile(rf"[{CJK_CHARACTERS}]")
 
 
 class Expansion(NamedTuple):
@@ -38,8 +39,8 @@ class Expansion(NamedTuple):
     """The same, and with them the whole of a compound name, and the parts that capitals divide it into."""
     words: tuple[str, ...]
     """What of it is kept as it is spelled, folded, so that parts of it are found."""
-    characters: tuple[str, ...]
-    """Those of a CJK run, each once."""
+    last: str
+    """The character at the end of a CJK run, which begins no pair."""
     has_long_run: bool
 
 
@@ -96,7 +97,7 @@ def document_terms(text: str) -> DocumentTerms:
     length = 0
     has_long_run = False
     named: list[str] = []
-    characters: set[str] = set()
+    lasts: set[str] = set()
     known = _expansions
     for token, times in Counter(tokens(text)).items():
         expansion = known.get(token) or expand(token)
@@ -107,13 +108,13 @@ def document_terms(text: str) -> DocumentTerms:
                 counts[term] += times
             else:
                 counts[term] = times
-        if expansion.characters:
-            characters.update(expansion.characters)
+        if expansion.last:
+            lasts.add(expansion.last)
         else:
             named.append(token)
         if expansion.has_long_run:
             has_long_run = True
-    for character in characters:
+    for character in lasts:
         counts.setdefault(character, 1)
     if not text.isascii():
         for name in camel_names(text):
@@ -126,7 +127,7 @@ def document_terms(text: str) -> DocumentTerms:
 def _expanded(token: str) -> Expansion:
     if is_cjk(token):
         found = tuple(pairs(token))
-        return Expansion(found, found, (), tuple(set(token)), False)
+        return Expansion(found, found, (), token[-1], False)
     folded = fold(token)
     runs = tuple(RUN.findall(folded))
     stems = tuple(stem(run) for run in runs if len(run) <= LONGEST_RUN)
@@ -139,4 +140,4 @@ def _expanded(token: str) -> Expansion:
             if len(parts) > 1:
                 extra.update((stem(part.lower()), None) for part in parts if len(part) <= LONGEST_RUN)
     words = tuple(run for run in runs if len(run) <= LONGEST_RUN)
-    return Expansion(stems, stems + tuple(extra), words, (), len(words) < len(runs))
+    return Expansion(stems, stems + tuple(extra), words, "", len(words) < len(runs))

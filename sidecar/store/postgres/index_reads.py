@@ -7,6 +7,7 @@ from sidecar.store.indexing.bundles import BundleShelf, HeldShelf
 from sidecar.store.indexing.covering import Sums
 from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
 from sidecar.store.indexing.shelf import Shelf
+from sidecar.store.indexing.spelling import unpacked
 from sidecar.store.postgres.connection import Connection
 from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.reads import SESSION_COLUMNS, PostgresReads, session_record
@@ -67,12 +68,12 @@ class IndexReads(PostgresReads):
         return list(map(Segment._make, self.query(_SEGMENTS, (uid, first, last, first))))
 
     def blocks(self, keys: list[Key]) -> dict[Key, bytes]:
-        """Those of these blocks that are there."""
+        """Those of these blocks that are there, `unpacked`."""
         found = self.query(_BLOCKS, ([block_id(*key) for key in keys],))
-        return {(block >> 16, block & 0xFFFF): content for block, content in found}
+        return {(block >> 16, block & 0xFFFF): unpacked(block & 0xFFFF, content) for block, content in found}
 
     def block(self, segment: int, number: int) -> bytes | None:
-        """A block of a segment."""
+        """A block of a segment, `unpacked`."""
         return self.blocks([(segment, number)]).get((segment, number))
 
 

@@ -8,6 +8,7 @@ from sidecar.store.indexing.bundles import BundleShelf, HeldShelf
 from sidecar.store.indexing.covering import Sums
 from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
 from sidecar.store.indexing.shelf import Shelf
+from sidecar.store.indexing.spelling import unpacked
 from sidecar.store.records import SessionRecord
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.reads import SESSION_COLUMNS, SQLiteReads, session_record
@@ -64,8 +65,9 @@ class IndexReads(SQLiteReads):
         return [Segment._make(row) for row in found]
 
     def block(self, segment: int, number: int) -> bytes | None:
-        """A block of a segment."""
-        return self.value(_BLOCK, (block_id(segment, number),))
+        """A block of a segment, `unpacked`."""
+        content = self.value(_BLOCK, (block_id(segment, number),))
+        return None if content is None else unpacked(number, content)
 
 
 class SQLiteSearchReads(IndexReads):

@@ -1,0 +1,130 @@
+"""How the places of one term are encoded: short for few of them, decoded in few steps for very many.
+
+The first byte tells the form. Ordinals are single bytes while all are below 256, otherwise two bytes each; of
+very many only the lower bytes are kept, behind how many there are with each higher one. Behind the ordinals
+stand the counts, two in a byte, unless all are 1.
+"""
+
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+from operator import mul
+from typing import NamedTuple
+
+_WIDE, _NARROW, _BY_HIGHER_BYTE, _APART = range(4)
+_FORM = 3
+_COUNTED = 4
+_MANY = 768
+"""Ordinals from which only their lower bytes are kept."""
+_KEPT_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 64, 128, 255)
+ROUNDED = bytes(max(kept for kept in _KEPT_COUNTS if kept <= max(count, 1)) for count in range(256))
+"""What is kept of each count."""
+_TO_DIGIT = "".join(f"{_KEPT_COUNTS.index(count):x}" for count in ROUNDED).encode()
+_FROM_DIGIT = bytes.maketrans(b"0123456789abcdef", bytes(_KEPT_COUNTS))
+_BYTES = [bytes((number,)) for number in range(256)]
+
+
+class DecodedPlaces(NamedTuple):
+    """`Places` as they were kept."""
+
+    ordinals: Sequence[int]
+    counts: bytes
+
+
+def encode_places(ordinals: Sequence[int], counts: bytes | bytearray) -> bytes:
+    """The places of a term, of which there are some; `counts` are `ROUNDED`, empty where all are 1."""
+    if ordinals[-1] < 256:
+        form, listed = _NARROW, bytes(ordinals)
+    else:
+        numbers = array("H", ordinals)
+        form, listed = (
+            (_WIDE, bytes_of(numbers))
+            if len(ordinals) < _MANY
+            else (_BY_HIGHER_BYTE, _without_higher_bytes(numbers))
+        )
+    if not counts:
+        return _BYTES[form] + listed
+    digits = counts.translate(_TO_DIGIT).decode()
+    return _BYTES[form | _COUNTED] + listed + bytes.fromhex(digits if len(digits) % 2 == 0 else digits + "0")
+
+
+def encode_place(ordinal: int) -> bytes:
+    """The places of a term that occurs once."""
+    return b"\1" + _BYTES[ordinal] if ordinal < 256 else b"\0" + ordinal.to_bytes(2, "little")
+
+
+def decode_places(encoded: bytes) -> DecodedPlaces:
+    """What `encode_places` encoded."""
+    form = encoded[0] & _FORM
+    size = frequency_of(encoded)
+    if form == _NARROW:
+        end = 1 + size
+        ordinals: Sequence[int] = encoded[1:end]
+    elif form == _WIDE:
+        end = 1 + 2 * size
+        ordinals = array_of("H", encoded[1:end])
+    else:
+        first, sizes, start = _higher_bytes(encoded)
+        end = start + size
+        whole = bytearray(2 * size)
+        whole[0::2] = encoded[start:end]
+        whole[1::2] = b"".join(map(mul, _BYTES[first : first + len(sizes)], sizes))
+        ordinals = array_of("H", whole)
+    if not encoded[0] & _COUNTED:
+        return DecodedPlaces(ordinals, b"")
+    return DecodedPlaces(ordinals, encoded[end:].hex().encode().translate(_FROM_DIGIT)[:size])
+
+
+def frequency_of(encoded: bytes) -> int:
+    """How many messages a term is in, by its encoded places."""
+    if not encoded:
+        return 0
+    form, counted = encoded[0] & _FORM, encoded[0] & _COUNTED
+    if form == _NARROW:
+        return (len(encoded) - 1) * 2 // 3 if counted else len(encoded) - 1
+    if form == _WIDE:
+        return (len(encoded) - 1) * 2 // 5 if counted else (len(encoded) - 1) // 2
+    if form == _APART:
+        return int.from_bytes(encoded[3:5], "little")
+    return sum(_higher_bytes(encoded)[1])
+
+
+def kept_apart(number: int, encoded: bytes) -> bytes:
+    """What stands in the block of a term whose places are in the block with this number."""
+    return _BYTES[_APART] + number.to_bytes(2, "little") + frequency_of(encoded).to_bytes(2, "little")
+
+
+def place_apart(encoded: bytes) -> int | None:
+    """The number of the block with the places, `None` where these are the places."""
+    return int.from_bytes(encoded[1:3], "little") if encoded[:1] == b"\3" else None
+
+
+def array_of(kind: str, content: bytes | bytearray) -> "array[int]":
+    """Numbers as `bytes_of` kept them; `kind` is the type code of the array."""
+    found = array(kind, content)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
+
+
+def bytes_of(numbers: "array[int]") -> bytes:
+    """Numbers, the lowest byte of each first."""
+    if sys.byteorder == "big":
+        numbers = numbers[:]
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _without_higher_bytes(numbers: "array[int]") -> bytes:
+    first, last = numbers[0] >> 8, numbers[-1] >> 8
+    bounds = [bisect_left(numbers, higher << 8) for higher in range(first, last + 1)] + [len(numbers)]
+    sizes = array("H", (end - start for start, end in pairwise(bounds)))
+    return bytes((first, last - first)) + bytes_of(sizes) + bytes_of(numbers)[0::2]
+
+
+def _higher_bytes(encoded: bytes) -> tuple[int, "array[int]", int]:
+    """The first of them, how many ordinals there are with each, and where the lower bytes begin."""
+    start = 5 + 2 * encoded[2]
+    return encoded[1], array_of("H", encoded[3:start]), start
