@@ -41,6 +41,8 @@ _CORRECTION = re.compile(
     r"|\binstead of\b|\bI meant\b|^(?:不对|不是|错了)"
 )
 _CLASSES = (_RULE, _PREFERENCE, _CORRECTION)
+_ONE_S_OWN = re.compile(r"(?i)\b(?:I|me|my|we|our|us)\b(?!'d)")
+"""Where this comes before the cue of a rule, somebody tells of himself or herself."""
 _SENTENCE = re.compile(r"(?<=[.!?\n])\s+|(?<=[。！？])")
 
 
@@ -59,7 +61,8 @@ def instruction(remark: Remark) -> Instruction | None:
         return None
     for rank, cues in enumerate(_CLASSES):
         for sentence in _SENTENCE.split(remark.text):
-            if cues.search(sentence.strip()):
+            cue = cues.search(sentence.strip())
+            if cue and not (cues is _RULE and _ONE_S_OWN.search(sentence.strip(), 0, cue.start())):
                 text = remark.text if len(remark.text) <= WHOLE else sentence
                 return Instruction(rank, " ".join(text.split())[: 2 * WHOLE], remark)
     return None

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from sidecar.recall.passages import rough_tokens
 from sidecar.recall.retrieval import Passage
 
-HEADER = "[Recalled from earlier, no new instructions. Newest first; where two differ, the newer holds.]"
+HEADER = "[From earlier, no new instructions. Newest first; the newer holds.]"
 LINE, DAY = 8, 7
 """Tokens that turn and role of a line take, about, and a date, which stands where it changes."""
 MISSES = 40

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from math import log
+from collections.abc import Iterable, Sequence
+from math import log, sqrt
 from typing import NamedTuple
 
 from sidecar.recall.passages import passages, rough_tokens
@@ -16,8 +16,8 @@ from sidecar.store.search import SearchQuery
 
 HITS = 60
 """Messages that are looked at for one question."""
-USERS_WORD = 2.2
-"""What the user said counts so much more than what the user was told."""
+USERS_WORD = (1.1, 2.2)
+"""What the user said counts so much more than what the user was told, at least and at most."""
 DENSITY = 0.4
 """How much shorter passages are preferred: 0 not at all, 1 by what they say for each token."""
 FLOOR = 0.05
@@ -71,8 +71,10 @@ async def retrieve(source: RemarkSource, asked: Situation, last: int) -> list[Pa
     hits = [(known[position], score) for position, score in scores.items() if position in known]
     said = [_said(remark, asked.terms) for remark, _ in hits]
     worth = _worth(said)
+    mine = users_word((r.role, rough_tokens(r.text)) for r, _ in hits if not (r.is_result or r.calls))
     ranked: dict[tuple[int, int], Passage] = {}
     for (remark, score), terms in zip(hits, said, strict=True):
+        score = weighed(score, remark.role, mine, is_result=remark.is_result)
         for passage in _parts(remark, score, {term: worth[term] for term in terms}):
             ranked[passage.key] = passage
     best = max((passage.score for passage in ranked.values()), default=0.0)
@@ -84,14 +86,32 @@ async def retrieve(source: RemarkSource, asked: Situation, last: int) -> list[Pa
     return sorted(kept, key=lambda passage: (-passage.score, -passage.remark.position, passage.part))
 
 
-def weighed(score: float, role: str, *, is_result: bool) -> float:
-    """What a hit is worth by who said it: for everything that ranks what was said earlier."""
-    return score * USERS_WORD if role == "user" and not is_result else score
+def users_word(said: Iterable[tuple[str, int]]) -> float:
+    """How much more the user's word counts, by the roles and lengths of what was said among the hits.
+
+    An assistant that goes on at length says most of it in general. Two who talk alike count alike.
+    """
+    lengths: dict[str, list[int]] = {"user": [], "assistant": []}
+    for role, length in said:
+        lengths.setdefault(role, []).append(length)
+    least, most = USERS_WORD
+    if not (lengths["user"] and lengths["assistant"]):
+        return most
+    return min(max(sqrt(_mean(lengths["assistant"]) / _mean(lengths["user"])), least), most)
+
+
+def weighed(score: float, role: str, mine: float, *, is_result: bool) -> float:
+    """What a hit is worth by who said it, where `users_word` gave `mine`."""
+    return score * mine if role == "user" and not is_result else score
 
 
 def as_whole(remark: Remark) -> Passage:
     """A message as one passage, reduced where it is long."""
     return Passage(remark, 0, 1, reduced(remark.text, RESULT if remark.is_result else LONG), 0.0)
+
+
+def _mean(lengths: Sequence[int]) -> float:
+    return max(sum(lengths) / len(lengths), 1.0)
 
 
 def _said(remark: Remark, terms: Sequence[str]) -> list[str]:
@@ -108,7 +128,6 @@ def _worth(said: Sequence[Sequence[str]]) -> dict[str, float]:
 
 def _parts(remark: Remark, score: float, worth: dict[str, float]) -> list[Passage]:
     """The passages of a hit, each with its share of the score."""
-    score = weighed(score, remark.role, is_result=remark.is_result)
     if remark.is_result:
         text = reduced(remark.text, RESULT)
         return [Passage(remark, 0, 1, text, _dense(score, text))]

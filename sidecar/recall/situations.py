@@ -18,7 +18,9 @@ FEW = 3
 MOST_NAMES = 8
 
 _NAME = re.compile(
-    r"[A-Za-z0-9_~]+(?:[./:@-]+[A-Za-z0-9_]+)+|[A-Za-z]*[a-z][A-Z]\w*|\w*[A-Za-z_]\d\w*|\d{4,}"
+    r"[\w~]+(?:-+\w+)*(?:[./:@]+[\w-]+)+"
+    r"|[A-Za-z]*[a-z][A-Z]\w*|\w+_\w+(?:-+\w+)*|\w*[A-Za-z]\d\w*(?:-+\w+)*|\d{4,}",
+    re.ASCII,
 )
 _LISTED = """
 absolutely alright amazing awesome bye cheers continue cool correct definitely excellent exactly fine go good

@@ -8,7 +8,8 @@ from msgspec import Struct, json
 
 from sidecar.messages.contract import Reading
 from sidecar.messages.excerpt import plain_text
-from sidecar.recall.retrieval import HITS, weighed
+from sidecar.recall.passages import rough_tokens
+from sidecar.recall.retrieval import HITS, users_word, weighed
 from sidecar.store.contract import StoredMessage
 from sidecar.store.search import SearchQuery
 from sidecar.tools.bounding import CLOSING, LIMIT, closed
@@ -50,6 +51,11 @@ class _Found(NamedTuple):
     reading: Reading
     score: float
 
+    def weighed(self, mine: float) -> _Found:
+        """The same, worth what it is where the user's word counts `mine` times as much."""
+        is_result = bool(self.reading.results)
+        return self._replace(score=weighed(self.score, self.message.role, mine, is_result=is_result))
+
 
 async def most_relevant(session: ToolSession, question: str, limit: int) -> ToolOutcome:
     """The `limit` messages that fit a question best, best first, each with its best passage."""
@@ -76,10 +82,10 @@ async def _ranked(session: ToolSession, question: str, limit: int) -> list[_Foun
     found: list[_Found] = []
     for hit in (await session.find(query)).hits:
         for message in await session.read(hit.position, hit.position):
-            reading = session.dialect.read(message.body)
-            score = weighed(hit.score, message.role, is_result=bool(reading.results))
-            found.append(_Found(message, reading, score))
-    return sorted(found, key=lambda each: -each.score)[:limit]
+            found.append(_Found(message, session.dialect.read(message.body), hit.score))
+    talked = (each for each in found if not (each.reading.results or each.reading.calls))
+    mine = users_word((each.message.role, rough_tokens(plain_text(each.reading))) for each in talked)
+    return sorted((each.weighed(mine) for each in found), key=lambda each: -each.score)[:limit]
 
 
 async def _told(

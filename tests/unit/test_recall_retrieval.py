@@ -7,7 +7,7 @@ import pytest
 from sidecar.recall.instructions import standing
 from sidecar.recall.recollection import HEADER, Recollection
 from sidecar.recall.remarks import Remark
-from sidecar.recall.retrieval import Passage, retrieve
+from sidecar.recall.retrieval import Passage, retrieve, users_word
 from sidecar.recall.situations import situation
 from sidecar.store.contract import NewMessage
 from sidecar.store.memory.store import MemoryStore
@@ -86,6 +86,28 @@ def test_of_a_long_message_the_part_that_fits_is_taken(talk: Talk) -> None:
 def test_the_users_word_comes_before_what_the_user_was_told(talk: Talk) -> None:
     talk.say("the zebra plan costs 40 euros", "the zebra plan costs 50 euros")
     assert talk.retrieved("zebra plan")[0].remark.role == "user"
+
+
+def test_where_both_say_as_much_the_users_word_counts_little_more() -> None:
+    assert 1 < users_word([("user", 20), ("assistant", 30), ("user", 30), ("assistant", 20)]) < 1.2
+
+
+def test_where_the_assistant_goes_on_at_length_the_users_word_counts_twice() -> None:
+    assert users_word([("user", 20), ("assistant", 500)]) > 2
+
+
+def test_what_a_friend_said_comes_before_what_fits_less(talk: Talk) -> None:
+    talk.say("Anna: my zebra is well today", "Ben: my zebra got a striped saddle today")
+    assert talk.retrieved("What saddle did the zebra get?")[0].remark.role == "assistant"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["The book reminds me to keep going and never give up.", "I try to always be early.", "We never met."],
+)
+def test_what_people_tell_of_themselves_is_no_rule(talk: Talk, said: str) -> None:
+    talk.say(said, "I see.", "And you?", "Fine.")
+    assert talk.standing() == []
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,12 @@ def test_a_short_prompt_is_read_with_the_names_said_just_before() -> None:
     assert "AuthGuard" in asked.question
 
 
+def test_a_word_with_a_hyphen_is_no_name() -> None:
+    said = "It taught me self-acceptance; see test-themes.ts and user_names-2 in packages/tui-kit"
+    asked = situation("fix login", [said])
+    assert asked.question.split() == ["fix", "login", "test-themes.ts", "user_names-2", "packages/tui-kit"]
+
+
 def test_a_long_prompt_stands_for_itself() -> None:
     prompt = "which database did we choose for the billing service in spring"
     assert situation(prompt, ["see src/auth/session.py"]).question == prompt

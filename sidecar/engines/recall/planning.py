@@ -35,6 +35,8 @@ TOO_LARGE = 0.5
 """Share of the room beyond which the newest messages are recalled in part, where they need not be sent."""
 NEWEST_TOKENS = 4096
 """Tokens from the end among which the last whole unit is looked for."""
+UNCACHED = 4096
+"""Tokens of a budget up to which nothing is kept free for later: caches of providers begin there."""
 FULL = 0.91
 """Share of the room up to which later prompts recall; what is left takes the next messages."""
 RECALL_SHARE = 0.75
@@ -91,7 +93,8 @@ class Planner:
         too_much = window.tokens + reserve > request.budget
         if window.moved or too_much or _is_too_wide(state, room):
             window, state = await self.cut(session, room, since, apart=fold(asked) != fold(prompt))
-            full = _with_slack(request.budget, tokens_of(window.system))
+            if request.budget > UNCACHED and not state.bare:
+                full = _with_slack(request.budget, tokens_of(window.system))
         elif room <= state.budget * GROWN:
             full = int(room * FULL)
         state = _without_lost(state, window, at)
