@@ -11,6 +11,7 @@ import pytest
 from sidecar.store.postgres.schema import VERSION
 from sidecar.store.postgres.store import PostgresStore
 from tests.client_kit import run_cli
+from tests.old_postgres_store import make_store_of_version
 from tests.postgres_server import shared_server
 from tests.store_kit import REF, Driver
 
@@ -69,7 +70,8 @@ def test_for_backups_the_tools_of_the_server_are_named(tmp_path: Path, store: Dr
 
 def test_an_older_store_on_a_server_is_migrated(tmp_path: Path, store: Driver) -> None:
     assert run(tmp_path, "migrate") == {"versionBefore": VERSION, "versionAfter": VERSION, "newest": VERSION}
-    change("UPDATE schema_version SET version = 1; DROP TABLE spawns, search_segments, search_blocks")
+    store.run(store.store.close())
+    make_store_of_version(shared_server().fresh(), 1)
     assert "db migrate" in run(tmp_path, "stats", code=1)
     assert run(tmp_path, "migrate", "--dry-run")["versionAfter"] == 1
     assert run(tmp_path, "migrate") == {"versionBefore": 1, "versionAfter": VERSION, "newest": VERSION}

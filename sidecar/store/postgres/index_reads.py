@@ -7,8 +7,8 @@ from sidecar.store.indexing.bundles import BundleShelf, HeldShelf
 from sidecar.store.indexing.covering import Sums
 from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
 from sidecar.store.indexing.shelf import Shelf
-from sidecar.store.indexing.spelling import unpacked
 from sidecar.store.postgres.connection import Connection
+from sidecar.store.postgres.index_rows import Key, block_id, blocks_in
 from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.reads import SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.records import SessionRecord
@@ -29,7 +29,11 @@ _LIVE_AFTER = (
     f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE segment > %s AND live AND format = {FORMAT}"
 )
 _LIVE = f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE segment = %s AND live AND format = {FORMAT}"
-_BLOCKS = "SELECT block, content FROM search_blocks WHERE block = ANY(%s::bigint[])"
+_ROW_WITH = (
+    "SELECT block, content FROM search_blocks WHERE block <= wanted AND block >= wanted >> 16 << 16 "
+    "ORDER BY block DESC LIMIT 1"
+)
+_ROWS = f"SELECT block, content FROM unnest(%s::bigint[]) AS wanted, LATERAL ({_ROW_WITH}) AS found"
 _READABLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE left(namespace, 200) = left(%s, 200) AND namespace = %s "
     "AND (%s::text IS NULL OR agent_id IS NULL OR agent_id = %s) ORDER BY uid"
@@ -51,14 +55,6 @@ _STAMPS = (
 )
 _KEPT_BYTES = 48 << 20
 
-Key = tuple[int, int]
-"""Segment and number of a block."""
-
-
-def block_id(segment: int, number: int) -> int:
-    """The key under which a block is kept."""
-    return segment << 16 | number
-
 
 class IndexReads(PostgresReads):
     """Reads of segments over one connection."""
@@ -69,12 +65,10 @@ class IndexReads(PostgresReads):
 
     def blocks(self, keys: list[Key]) -> dict[Key, bytes]:
         """Those of these blocks that are there, `unpacked`."""
-        found = self.query(_BLOCKS, ([block_id(*key) for key in keys],))
-        return {(block >> 16, block & 0xFFFF): unpacked(block & 0xFFFF, content) for block, content in found}
-
-    def block(self, segment: int, number: int) -> bytes | None:
-        """A block of a segment, `unpacked`."""
-        return self.blocks([(segment, number)]).get((segment, number))
+        wanted = set(keys)
+        rows = dict(self.query(_ROWS, ([block_id(*key) for key in keys],)))
+        found = (each for row, packed in rows.items() for each in blocks_in(row, packed))
+        return {key: content for key, content in found if key in wanted}
 
 
 class PostgresSearchReads(PostgresLookups, IndexReads):

@@ -10,9 +10,11 @@ from contextlib import contextmanager
 
 from sidecar.store.indexing.bundles import LooseSegment
 from sidecar.store.indexing.segments import FORMAT, Blocks, Segment
-from sidecar.store.postgres.connection import Row, Value
-from sidecar.store.postgres.index_reads import SEGMENT_COLUMNS, IndexReads, block_id
+from sidecar.store.postgres.connection import Connection, Row
+from sidecar.store.postgres.index_reads import SEGMENT_COLUMNS, IndexReads
+from sidecar.store.postgres.index_rows import rows_of
 from sidecar.store.postgres.locking import place_of_session
+from sidecar.store.postgres.reading_ahead import ReadingAhead
 from sidecar.store.postgres.reads import SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.postgres.schema import INDEX_LOCKS, LOCKS, STRUCTURE_LOCK
 from sidecar.store.postgres.statements import LOCK_PLACES, LOCK_SHARED
@@ -45,6 +47,11 @@ _ONE = "SELECT segment, bundle FROM search_segments WHERE segment = %s"
 _HELD = "SELECT segment, session FROM search_segments WHERE bundle = ANY(%s::bigint[])"
 _RELEASE = "UPDATE search_segments SET bundle = 0 WHERE bundle = ANY(%s::bigint[])"
 _DROP = "DELETE FROM search_segments WHERE segment = ANY(%s::bigint[])"
+_ROWS = "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'search_blocks'::regclass"
+"""As they were when the table was cleared up last."""
+_CLEAR_UP = "VACUUM (SKIP_LOCKED) search_blocks, search_segments"
+_MANY_DROPPED = 64
+_SHARE_DROPPED = 8
 _DROP_BLOCKS = (
     "DELETE FROM search_blocks USING unnest(%s::bigint[]) AS gone (segment) "
     "WHERE block >= gone.segment << 16 AND block < (gone.segment + 1) << 16"
@@ -77,6 +84,12 @@ def erase(reads: PostgresReads, segments: list[Row]) -> set[int]:
 class IndexTables(IndexReads):
     """`IndexStore` over a connection of its own."""
 
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._ahead = ReadingAhead(self.query)
+        self.dropped = 0
+        """Rows with blocks that were erased since the tables were cleared up last."""
+
     @contextmanager
     def step(self, session: SessionRecord | None) -> Generator[None, None, None]:
         """See `IndexStore`; not waited for: what a crash of the server loses is indexed anew."""
@@ -99,6 +112,7 @@ class IndexTables(IndexReads):
 
     def release(self, uid: int) -> None:
         """Give a claim up."""
+        self._ahead.forget()
         self.query("SELECT pg_advisory_unlock(%s::int, %s::int)", (INDEX_LOCKS, uid % (1 << 31)))
 
     def grown(self, least: int, few: int, before_ms: int) -> list[int]:
@@ -135,9 +149,12 @@ class IndexTables(IndexReads):
 
     def add_blocks(self, segment: int, blocks: Blocks) -> None:
         """See `IndexStore`."""
-        rows: list[tuple[Value, ...]] = [(block_id(segment, number), content) for number, content in blocks]
-        if rows:
-            self.cursor.executemany(_ADD_BLOCKS, rows)
+        if blocks:
+            self.cursor.executemany(_ADD_BLOCKS, rows_of(segment, blocks))
+
+    def block(self, segment: int, number: int) -> bytes | None:
+        """See `IndexStore`; blocks that rise are asked of the server some at a time."""
+        return self._ahead.block(segment, number)
 
     def exists(self, segment: int) -> bool:
         """See `IndexStore`."""
@@ -166,3 +183,14 @@ class IndexTables(IndexReads):
     def drop(self, segment: int) -> None:
         """See `IndexStore`."""
         erase(self, self.query(_ONE, (segment,)))
+        self.dropped += self.cursor.rowcount
+
+    def clear_up(self) -> None:
+        """Let the room of erased blocks be used again, once they are an eighth of all.
+
+        The server does so by itself, but so late that the table has grown to several times its content.
+        """
+        if self.dropped < _MANY_DROPPED or self.dropped * _SHARE_DROPPED < self.value(_ROWS):
+            return
+        self.dropped = 0
+        self.cursor.execute(_CLEAR_UP)

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from math import inf
 
 import psycopg
 
@@ -16,7 +17,7 @@ _PAUSE_S = 0.05
 """So long nothing is written before indexing begins, so that it never delays a burst of writes."""
 _MOST_BEHIND = 20_000
 """Messages, about, from which indexing no longer waits for a pause."""
-_STEP_S = 0.002
+_STEP_S = 0.004
 _BREATH_S = 0.0005
 """Between steps, so that other threads come to work."""
 _RETRY_S = 1.0
@@ -26,6 +27,8 @@ _LOOK_AROUND_S = 300.0
 _REMEMBERED = 20_000
 _BUNDLES = 0
 """Stands among sessions for the bundles of all."""
+_BUNDLED_EVERY = 256
+"""Sessions after which there may be something to bundle; the room that this frees is then used again."""
 
 
 class Indexer:
@@ -41,6 +44,7 @@ class Indexer:
         self._lacking: dict[int, float] = {}
         """How much of a session is not indexed, about, counted as messages."""
         self._behind = 0.0
+        self._since_bundles = 0
         self._written_at = 0.0
         self._look_around_at = 0.0
         self._working = True
@@ -51,9 +55,14 @@ class Indexer:
         """Begin."""
         self._thread.start()
 
+    def hold(self) -> None:
+        """Say that a commit has begun, which is let pass until `note` tells what it has written."""
+        self._written_at = inf
+
     def note(self, written: dict[int, float]) -> None:
         """Say how much was written to which sessions, counted as messages."""
         with self._changed:
+            known = len(self._waiting)
             self._written_at = time.monotonic()
             if len(self._lacking) > _REMEMBERED:
                 self._lacking.clear()
@@ -64,7 +73,8 @@ class Indexer:
                     self._waiting.setdefault(uid, 0.0)
                     self._behind += amount
                     self._working = True
-            self._changed.notify()
+            if len(self._waiting) > known:
+                self._changed.notify()
 
     @property
     def has_work(self) -> bool:
@@ -104,27 +114,39 @@ class Indexer:
 
     def _next(self) -> int | None:
         """A session to look at, once writes have paused; `None` where it is time to look around."""
+        uid = None
+        now = time.monotonic()
         with self._changed:
             while not self._ending:
                 now = time.monotonic()
-                pause = 0.0 if self._behind > _MOST_BEHIND else self._written_at + _PAUSE_S - now
-                due = min(self._waiting.values(), default=self._look_around_at)
-                wait_s = max(pause if self._waiting else 0.0, due - now)
+                uid = self._due(now)
+                if uid is None:
+                    wait_s = min(self._waiting.values(), default=self._look_around_at) - now
+                else:
+                    wait_s = min(self._pause_left(), _PAUSE_S)
                 if wait_s <= 0:
                     break
                 self._working = bool(self._waiting)
                 self._changed.wait(wait_s)
-            ready = [uid for uid, at in self._waiting.items() if at <= time.monotonic()]
-            if len(ready) > 1 and ready[0] == _BUNDLES:
-                ready.reverse()
-            if self._ending or not ready:
+            if self._ending or uid is None:
                 return None
             self._working = True
-            self._lacking.pop(ready[0], None)
-            del self._waiting[ready[0]]
+            self._lacking.pop(uid, None)
+            del self._waiting[uid]
+            self._since_bundles = 0 if uid == _BUNDLES else self._since_bundles + 1
             if not self._waiting:
                 self._behind = 0.0
-            return ready[0]
+            elif uid == _BUNDLES and self._due(now) is not None:
+                self._waiting[_BUNDLES] = 0.0
+            return uid
+
+    def _due(self, now: float) -> int | None:
+        """What is to be looked at now; bundles when nothing else is, or when many sessions have been."""
+        bundles = self._waiting.get(_BUNDLES, now + 1) <= now
+        if bundles and self._since_bundles >= _BUNDLED_EVERY:
+            return _BUNDLES
+        session = next((uid for uid, at in self._waiting.items() if at <= now and uid != _BUNDLES), None)
+        return _BUNDLES if session is None and bundles else session
 
     def _index(self, tables: IndexTables, uid: int) -> None:
         try:
@@ -149,10 +171,13 @@ class Indexer:
         for _ in steps:
             if time.monotonic() < breath:
                 continue
-            with self._changed:
-                self._changed.wait_for(lambda: self._ending, max(_BREATH_S, self._pause_left()))
-            if self._ending:
-                return
+            pause_s = _BREATH_S
+            while pause_s > 0:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._ending, pause_s)
+                if self._ending:
+                    return
+                pause_s = min(self._pause_left(), _PAUSE_S)
             breath = time.monotonic() + _STEP_S
 
     def _pause_left(self) -> float:
@@ -176,13 +201,21 @@ def _work(tables: IndexTables, extract: Extract, uid: int) -> Iterator[None]:
     work = jobs.IndexJobs(tables, extract)
     work.take_over(tables.leftovers(uid))
     if uid == _BUNDLES:
-        yield from bundle(tables, work.take_over)
-        yield from work.clean()
+        for _ in bundle(tables, work.take_over):
+            yield from _cleaned(tables, work)
+            yield
+        yield from _cleaned(tables, work)
         return
     while True:
-        yield from work.clean()
+        yield from _cleaned(tables, work)
         if not ((yield from work.merge(uid)) or (yield from work.build(uid))):
             return
+
+
+def _cleaned(tables: IndexTables, work: jobs.IndexJobs) -> Iterator[None]:
+    """Erase what is no longer of use, and let its room be used again."""
+    yield from work.clean()
+    tables.clear_up()
 
 
 def _report(error: Exception) -> None:

@@ -42,9 +42,9 @@ _OUTLINES = _SUMMARIES.replace("text,", "'',", 1)
 """Texts take most of what is read."""
 _LACKING = (
     f"SELECT {MESSAGE_COLUMNS} FROM (SELECT messages.*, "
-    "sum(octet_length(body)) OVER (ORDER BY row_id) - octet_length(body) AS before FROM messages "
-    "JOIN (SELECT row_id FROM lacking ORDER BY row_id LIMIT %s) AS oldest USING (row_id)) AS found "
-    "WHERE before < %s ORDER BY row_id"
+    "sum(octet_length(body)) OVER (ORDER BY session, position) - octet_length(body) AS before "
+    "FROM (SELECT * FROM messages WHERE NOT EXISTS (SELECT 1 FROM facts WHERE row_id = messages.row_id) "
+    "ORDER BY session, position LIMIT %s) AS messages) AS found WHERE before < %s ORDER BY session, position"
 )
 
 

@@ -178,6 +178,37 @@ MIGRATIONS = (
     ALTER TABLE search_segments ADD COLUMN start BIGINT NOT NULL DEFAULT 0;
     CREATE INDEX search_segment_by_bundle ON search_segments (bundle) WHERE bundle <> 0;
     """,
+    """
+    DROP TABLE lacking;
+    ALTER TABLE messages RENAME TO wide_messages;
+    ALTER INDEX messages_pkey RENAME TO wide_messages_pkey;
+    CREATE TABLE messages (
+        row_id BIGINT NOT NULL,
+        timestamp_ms BIGINT NOT NULL,
+        session INTEGER NOT NULL,
+        position INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        number INTEGER,
+        flags SMALLINT NOT NULL,
+        role TEXT COLLATE "C" NOT NULL,
+        name TEXT COLLATE "C",
+        turn_label TEXT COLLATE "C",
+        inner_id TEXT COLLATE "C",
+        body BYTEA NOT NULL
+    );
+    INSERT INTO messages
+        SELECT row_id, timestamp_ms, session, position, turn, number, flags, role, name, turn_label, inner_id,
+        body FROM wide_messages ORDER BY session, position;
+    DROP TABLE wide_messages;
+    ALTER TABLE messages ADD PRIMARY KEY (session, position);
+    CREATE INDEX message_by_name ON messages (session, left(name, 200)) WHERE name IS NOT NULL;
+    CREATE UNIQUE INDEX message_by_number ON messages (session, number) WHERE number IS NOT NULL;
+    CREATE INDEX message_by_inner_id ON messages (session, left(inner_id, 200)) WHERE inner_id IS NOT NULL;
+    CREATE INDEX system_message ON messages (session, position) WHERE role = 's';
+
+    TRUNCATE search_segments, search_blocks;
+    ALTER TABLE search_blocks ALTER COLUMN content SET STORAGE EXTERNAL;
+    """,
 )
 """Each entry brings the schema from the version that is its index to the next. Entries are never changed."""
 

@@ -28,7 +28,6 @@ SAVE_SESSION = (
     "shared = %s WHERE uid = %s"
 )
 ADD_ROW = f"INSERT INTO messages ({MESSAGE_COLUMNS}) VALUES ({_marks(MESSAGE_COLUMNS)})"
-ADD_LACKING = "INSERT INTO lacking (row_id) SELECT unnest(%s::bigint[])"
 _FACTS = "row_id, tokens, call_key, stamp_key, text_key"
 _REPLACE_FACTS = (
     "ON CONFLICT (row_id) DO UPDATE SET tokens = excluded.tokens, call_key = excluded.call_key, "
@@ -36,8 +35,6 @@ _REPLACE_FACTS = (
 )
 ADD_FACTS = f"INSERT INTO facts ({_FACTS}) VALUES (%s, %s, %s, %s, %s)"
 SAVE_FACTS = (
-    "WITH kept AS (DELETE FROM lacking WHERE row_id = "
-    "(SELECT row_id FROM messages WHERE session = %s AND position = %s)) "
     f"INSERT INTO facts ({_FACTS}) SELECT row_id, %s, %s, %s, %s FROM messages "
     f"WHERE session = %s AND position = %s {_REPLACE_FACTS}"
 )
@@ -61,10 +58,6 @@ COPY_ROWS = (
 COPY_FACTS = (
     f"INSERT INTO facts ({_FACTS}) SELECT position + %s, tokens, call_key, stamp_key, text_key "
     "FROM messages JOIN facts USING (row_id) WHERE session = %s AND position BETWEEN %s AND %s"
-)
-COPY_LACKING = (
-    "INSERT INTO lacking (row_id) SELECT position + %s FROM messages JOIN lacking USING (row_id) "
-    "WHERE session = %s AND position BETWEEN %s AND %s"
 )
 ROWS_FROM = "SELECT row_id FROM messages WHERE session = %s AND position >= %s"
 _SUMMARY = (

@@ -15,12 +15,10 @@ from sidecar.store.postgres.schema import LOCKS, STRUCTURE_LOCK
 from sidecar.store.postgres.spawns import PostgresSpawns
 from sidecar.store.postgres.statements import (
     ADD_FACTS,
-    ADD_LACKING,
     ADD_ROW,
     ADD_SESSION,
     ADD_SUMMARY,
     COPY_FACTS,
-    COPY_LACKING,
     COPY_ROWS,
     COPY_SUMMARIES,
     LOCK_ALONE,
@@ -61,7 +59,6 @@ class PostgresTables(PostgresReads):
         self._by_uid: dict[int, SessionRecord] = {}
         self._unsaved: dict[int, SessionRecord] = {}
         self._added: list[MessageRow] = []
-        self._lacking: list[int] = []
         self._facts: list[tuple[int, ...]] = []
         self._row_ids = range(0)
         self.touched: dict[int, float] = {}
@@ -102,7 +99,6 @@ class PostgresTables(PostgresReads):
         self._by_uid.clear()
         self._unsaved.clear()
         self._added.clear()
-        self._lacking.clear()
         self._facts.clear()
 
     def query(self, statement: str, bindings: tuple[Value, ...] = ()) -> list[Row]:
@@ -168,9 +164,7 @@ class PostgresTables(PostgresReads):
         """See `Tables`."""
         self._added.append(row)
         self.touched[row.session] = self.touched.get(row.session, 0.0) + 1 + len(row.body) / _LONG_MESSAGE
-        if facts is None:
-            self._lacking.append(row.row_id)
-        else:
+        if facts is not None:
             self._facts.append((row.row_id, *facts))
 
     def shift_rows(self, uid: int, first: int, by: int) -> None:
@@ -184,8 +178,7 @@ class PostgresTables(PostgresReads):
     def drop_rows(self, uid: int, first: int) -> None:
         """See `Tables`."""
         self._drop_segments(BEHIND, uid, first)
-        for table in ("facts", "lacking"):
-            self._change(f"DELETE FROM {table} WHERE row_id IN ({ROWS_FROM})", uid, first)
+        self._change(f"DELETE FROM facts WHERE row_id IN ({ROWS_FROM})", uid, first)
         self._change("DELETE FROM messages WHERE session = %s AND position >= %s", uid, first)
 
     def move_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
@@ -199,8 +192,7 @@ class PostgresTables(PostgresReads):
         """See `Tables`."""
         base = self.take_row_ids(last - first + 1) - first
         self._change(COPY_ROWS, base, uid, source.tag, source.uid, first, last)
-        for statement in (COPY_FACTS, COPY_LACKING):
-            self._change(statement, base, source.uid, first, last)
+        self._change(COPY_FACTS, base, source.uid, first, last)
         self.touched[uid] = _MUCH
 
     def opener_before(self, uid: int, position: int) -> bool:
@@ -209,7 +201,7 @@ class PostgresTables(PostgresReads):
 
     def save_facts(self, uid: int, position: int, facts: Facts) -> None:
         """See `Tables`."""
-        self._change(SAVE_FACTS, uid, position, *facts, uid, position)
+        self._change(SAVE_FACTS, *facts, uid, position)
 
     def bind_key(self, namespace: str, session_key: str, uid: int) -> None:
         """See `Tables`."""
@@ -324,9 +316,6 @@ class PostgresTables(PostgresReads):
         if self._added:
             cursor.executemany(ADD_ROW, self._added)
             self._added.clear()
-        if self._lacking:
-            cursor.execute(ADD_LACKING, (self._lacking,))
-            self._lacking.clear()
         if self._facts:
             cursor.executemany(ADD_FACTS, self._facts)
             self._facts.clear()

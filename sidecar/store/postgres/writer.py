@@ -139,9 +139,11 @@ class Writer:
             return True
         batch = self._next_batch()
         if batch:
+            if self._indexer is not None:
+                self._indexer.hold()
             self._carry_out([queued.write for queued in batch], batch[-1].deadline)
-            if self._indexer is not None and self._tables is not None:
-                self._indexer.note(self._tables.touched)
+            if self._indexer is not None:
+                self._indexer.note({} if self._tables is None else self._tables.touched)
             self._completed([queued.write for queued in batch])
         return True
 
