@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 AREAS = {
     "ingest": ("context/ingest", "context/ingestBatch"),
     "assemble": ("context/assemble",),
-    "turns": ("context/bootstrap", "context/afterTurn", "context/commitTurn"),
+    "bootstrap": ("context/bootstrap",),
+    "turns": ("context/afterTurn", "context/commitTurn"),
     "compact": ("context/compact", "context/maintain", "context/preflight"),
     "explain": ("context/explain", "context/dispose"),
     "sessions": ("session/list", "session/get", "session/export"),

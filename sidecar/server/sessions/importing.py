@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STEP = 200
 """Messages that are read, compared or stored before anybody else has a turn."""
 
-Keep = Callable[[Sequence[NewMessage]], Awaitable[None]]
+Keep = Callable[[Sequence[NewMessage]], Awaitable[object]]
 """Stores some messages by the engine's own way."""
 
 _log = logging.getLogger(__name__)
