@@ -33,10 +33,11 @@ from sidecar.server.areas import register_areas
 from sidecar.server.configuration.resolve import ConfigurationError, resolve
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.failures import to_rpc_error, without_paths
+from sidecar.server.host_profile import HostProfile
 from sidecar.server.request_watch import RequestWatch
 from sidecar.server.seat import Seat
 from sidecar.server.seating import EngineUnavailable
-from sidecar.server.sidecar import HostProfile, Sidecar
+from sidecar.server.sidecar import Sidecar
 from sidecar.server.stderr_log import log_to_stderr
 from sidecar.store import open_store
 from sidecar.store.contract import SessionStore, StoreError
@@ -252,8 +253,7 @@ def _extract(message_format: str, body: bytes) -> Searchable:
 def _sweep(sidecar: Sidecar) -> None:
     if not sidecar.closed:
         sidecar.spawns.begin(0.0)
-        if sidecar.episodes is not None:
-            sidecar.episodes.courier.start()
+        sidecar.episodes.deliver()
 
 
 def _fault(call: Call, error: Exception) -> RpcError | None:

@@ -16,18 +16,17 @@ from sidecar.server.engine_watch import EngineWatch
 from sidecar.server.engines import EngineSlot
 from sidecar.server.handlers.lane import SessionLanes
 from sidecar.server.seat import Seat
-from sidecar.server.seating import EngineUnavailable
 from sidecar.server.seats import Seats
 from sidecar.store.contract import SessionRef, SessionStore, Touch, Write
 
 if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect
-    from sidecar.protocol.base import MessageFormat
     from sidecar.protocol.session import SessionChange
     from sidecar.rpc.peer import Peer
     from sidecar.semantic.index import SemanticIndex
-    from sidecar.server.episodes.desk import EpisodeDesk
+    from sidecar.server.episodes.turns import EpisodeTurns
     from sidecar.server.figures import Figures
+    from sidecar.server.host_profile import HostProfile
     from sidecar.server.host_services import HostServices
     from sidecar.server.intake import Intake
     from sidecar.server.memory.session_memory import SessionMemory
@@ -45,15 +44,6 @@ if TYPE_CHECKING:
     from sidecar.tokens.contract import TokenCounter
 
 T = TypeVar("T")
-
-
-class HostProfile(Struct, frozen=True, kw_only=True):
-    """What the handshake said about the host."""
-
-    namespace: str
-    message_format: MessageFormat
-    capabilities: frozenset[str]
-    supports_progress: bool = False
 
 
 class Sidecar:
@@ -222,37 +212,12 @@ class Sidecar:
             self._memory = SessionMemory(self)
         return self._memory
 
-    # Episodes
-
     @cached_property
-    def episodes(self) -> EpisodeDesk | None:
-        """Takes turns in for delivery, `None` where that is not asked for."""
-        if self.settings.episodes is None:
-            return None
-        from sidecar.server.episodes.opening import open_desk
+    def episodes(self) -> EpisodeTurns:
+        """Takes turns in, for engines that buffer episodes."""
+        from sidecar.server.episodes.turns import EpisodeTurns
 
-        return open_desk(self.settings.episodes, self.store, self.profile.namespace)
-
-    async def turn_ended(self, seat: Seat, live: LiveSession, *, newest: bool = True) -> None:
-        """Buffer what was said in turns that have ended, the newest one included or not."""
-        if seat.buffers_episodes and self.episodes is not None:
-            await self.episodes.take_if_possible(live, ended=newest)
-
-    async def session_began(self, seat: Seat, live: LiveSession) -> None:
-        """Note that the first messages of a session have been ingested, so that episodes begin with them."""
-        if seat.buffers_episodes and self.episodes is not None:
-            await self.episodes.begin(live)
-
-    async def flush_episodes(self, seat: Seat, live: LiveSession) -> None:
-        """Let everything that is buffered be delivered, without waiting for it."""
-        if seat.buffers_episodes and self.episodes is not None:
-            await self.episodes.take_if_possible(live, ended=False)
-            self.episodes.courier.start()
-
-    async def forget_episodes(self, session_id: str) -> None:
-        """Erase what was kept of a session that is deleted."""
-        if self.episodes is not None:
-            await self.episodes.forget(self.profile.namespace, (session_id,))
+        return EpisodeTurns(self.settings.episodes, self.store, self.profile.namespace)
 
     # Engines
 
@@ -311,9 +276,8 @@ class Sidecar:
         idle = [seat for seat in retired if not seat.calls]
         if idle:
             await asyncio.gather(*(self._runner.release(seat) for seat in idle))
-        if self.episodes is not None and any(seat.buffers_episodes for seat in retired):
-            await self.episodes.take_rest(filter(None, map(self.sessions.cached, served)))
-            await self.episodes.flush()
+        if any(seat.buffers_episodes for seat in retired):
+            await self.episodes.flush_rest(filter(None, map(self.sessions.cached, served)))
 
     async def ask_host(self, method: str, params: object, result_type: type[T]) -> T:
         """The host's answer to a request."""
@@ -333,8 +297,7 @@ class Sidecar:
         if self.shadow is not None:
             await self.shadow.close()
         await self.dispose_engines()
-        if self.episodes is not None:
-            await self.episodes.close()
+        await self.episodes.close()
         if (meaning := self.__dict__.get("meaning")) is not None:
             await meaning.close()
         if "models" in vars(self):
@@ -349,6 +312,3 @@ class Sidecar:
 
 def _passed_over(_: Write) -> None:
     pass
-
-
-__all__ = ["EngineUnavailable", "HostProfile", "Sidecar"]

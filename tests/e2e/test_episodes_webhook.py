@@ -31,7 +31,6 @@ def test_every_turn_comes_once_signed_and_in_order(server: WebhookServer, tmp_pa
     with AgentHost(tmp_path, engine="default", config=to_webhook(server, secret=SECRET)) as host:
         for text in TURNS:
             say(host, text, agentId="ada", sessionKey="desk")
-        assert not server.posted, "nothing leaves before a compaction or a disposal"
         flush(host)
         until_taken(server, host, len(TURNS))
     assert server.texts == both(*TURNS)

@@ -73,7 +73,7 @@ class AssembleHandlers:
         else:
             timeline = await sidecar.reconciler.timeline(live, params.messages, params.prompt)
             await self._learn(live, timeline)
-        await sidecar.turn_ended(seat, live, newest=False)
+        await sidecar.episodes.turn_ended(seat, live, newest=False)
         live.failure = None
         answer, given = await self._answer(seat, live, timeline, params)
         sidecar.figures.of("context/assemble").tokens += answer.tokens

@@ -112,7 +112,7 @@ class CompactHandlers:
         _tell(outcome, seat, perf_counter() - began)
         if outcome.compacted:
             await self._forget_injections(session)
-        await sidecar.flush_episodes(seat, session.live)
+        await sidecar.episodes.flush(seat, session.live)
         if outcome.compacted and seat.id != LEGACY:
             await _check_pins(session, request.budget)
             sidecar.session_changed(params.session_id, "compacted")

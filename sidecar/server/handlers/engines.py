@@ -57,8 +57,8 @@ class EngineHandlers:
         checks = [await self._engine(), self._settings(), await self._store(), self._tokens(), self._host()]
         checks.append(await self._search())
         checks += [self._disk(), self._versions(), self._health(), *self._methods()]
-        if self._sidecar.episodes is not None:
-            checks.append(await self._episodes(self._sidecar.episodes))
+        if (desk := self._sidecar.episodes.desk) is not None:
+            checks.append(await self._episodes(desk))
         if self._sidecar.settings.memory.sources:
             checks.append(self._memory())
         if self._sidecar.exempt is not None:

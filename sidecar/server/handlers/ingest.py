@@ -124,7 +124,7 @@ class IngestHandlers:
         display = None if isinstance(new, Mark) else self._display(seat, message.raw, new.role)
         outcome, fallback_for = await ingested(self._sidecar, seat, "context/ingest", session, message)
         if outcome.ingested and not (session.live.head and session.live.head.message_count):
-            await self._sidecar.session_began(seat, session.live)
+            await self._sidecar.episodes.session_began(seat, session.live)
         return _result(outcome, display, fallback_for)
 
     def _display(self, seat: Seat, raw: bytes, role: str) -> bytes | None:
@@ -188,7 +188,7 @@ class IngestHandlers:
             result: AppendResult = await self._sidecar.store.write(write)
             if result.head.message_count == sum(item.stored for item in result.items):
                 live = await self._sidecar.sessions.open(params.session_id, params.agent_id)
-                await self._sidecar.session_began(seat, live)
+                await self._sidecar.episodes.session_began(seat, live)
             return _batch_result(write, known)
         if seat.id == LEGACY:
             ids = params.message_ids or [None] * len(known)

@@ -22,9 +22,10 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
 from sidecar.server.handlers.lane import OfSession
+from sidecar.server.seating import EngineUnavailable
 from sidecar.server.sessions.claims import claim_anew
 from sidecar.server.sessions.registry import check_owner
-from sidecar.server.sidecar import EngineUnavailable, Sidecar
+from sidecar.server.sidecar import Sidecar
 from sidecar.store.contract import Configure, Delete, Fork, Truncate
 
 
@@ -127,7 +128,7 @@ class SessionChangeHandlers:
         sidecar.sessions.forget(params.session_id)
         sidecar.seats.forget()
         if deleted:
-            await sidecar.forget_episodes(params.session_id)
+            await sidecar.episodes.forget(params.session_id)
             self._sidecar.session_changed(params.session_id, "deleted")
         return DeleteSessionResult(deleted=deleted)
 

@@ -22,9 +22,10 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router
 from sidecar.server.handlers.lane import session_lane
+from sidecar.server.seating import EngineUnavailable
 from sidecar.server.sessions.live import IMPORT_STATE
 from sidecar.server.sessions.registry import check_owner
-from sidecar.server.sidecar import EngineUnavailable, Sidecar
+from sidecar.server.sidecar import Sidecar
 from sidecar.store.contract import SessionHead, SessionMissing
 
 PAGE = 100

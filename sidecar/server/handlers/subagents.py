@@ -117,7 +117,7 @@ class SubagentHandlers:
         for session_id in end.erased:
             sidecar.sessions.forget(session_id)
             sidecar.seats.forget()
-            await sidecar.forget_episodes(session_id)
+            await sidecar.episodes.forget(session_id)
             sidecar.session_changed(session_id, "deleted")
         return EndedSubagentResult()
 

@@ -58,7 +58,7 @@ class TurnHandlers:
         if new or live.head is None:
             await over.keep(new)
         over.go_through()
-        await self._sidecar.turn_ended(over.seat, live)
+        await self._sidecar.episodes.turn_ended(over.seat, live)
         reported = _input_tokens(bytes(params.usage))
         if reported:
             await live.learn("", reported)
@@ -86,7 +86,7 @@ class TurnHandlers:
         if not duplicate:
             await claim(live)
             await self._end_turn(live, params)
-            await sidecar.turn_ended(over.seat, live)
+            await sidecar.episodes.turn_ended(over.seat, live)
         status = "duplicate" if duplicate else "committed"
         return CommitTurnContextResult(status=status, fallback_for=live.stood_in)
 

@@ -73,7 +73,7 @@ class ServerSourceHost:
     @property
     def episodes(self) -> EpisodeSearch | None:
         """The back end of episodes."""
-        desk = self._sidecar.episodes
+        desk = self._sidecar.episodes.desk
         return desk.courier.backend if desk is not None else None
 
     async def is_in_context(self, session_id: str, message_id: str) -> bool:

@@ -72,5 +72,4 @@ class Retention:
         sidecar = self._sidecar
         if pruned.namespace == sidecar.profile.namespace:
             sidecar.seats.forget()
-        if sidecar.episodes is not None:
-            await sidecar.episodes.forget(pruned.namespace, (pruned.session_id,))
+        await sidecar.episodes.forget(pruned.session_id, pruned.namespace)

@@ -63,7 +63,7 @@ class Spawns:
                 continue
             if spawn.child_id is not None and reason in ("deleted", "swept", "rolledBack"):
                 sidecar.sessions.forget(spawn.child_id)
-                await sidecar.forget_episodes(spawn.child_id)
+                await sidecar.episodes.forget(spawn.child_id)
             sidecar.seats.forget()
             try:
                 seat = await sidecar.seats.of(spawn.child_id or spawn.parent_id or "", None)

@@ -14,11 +14,12 @@ from sidecar.server.configuration.settings import (
     ShadowSettings,
 )
 from sidecar.server.engine_session import EngineSession
+from sidecar.server.host_profile import HostProfile
 from sidecar.server.sessions.gathering import incoming
 from sidecar.server.sessions.stubs import show_stubs
 from sidecar.server.sessions.timeline import stored_timeline
 from sidecar.server.shadow.overlay import OverlayStore
-from sidecar.server.sidecar import HostProfile, Sidecar
+from sidecar.server.sidecar import Sidecar
 
 if TYPE_CHECKING:
     from sidecar.protocol.context import AfterTurnContextParams, SessionParams
