@@ -13,7 +13,8 @@ import msgspec
 from sidecar.cli.failures import FAILURE, OK, CommandFailed
 from sidecar.cli.options import Common, common_options
 from sidecar.cli.printing import console, print_json
-from sidecar.server.configuration.resolve import ENV_STATE_DIR, ConfigurationError, config_file, resolve
+from sidecar.server.configuration.places import ENV_STATE_DIR, config_file
+from sidecar.server.configuration.resolve import ConfigurationError, resolve
 from sidecar.server.configuration.settings import Settings
 
 _CREDENTIALS = re.compile(r"//[^@/]*@")

@@ -20,7 +20,7 @@ from sidecar.memory.sources.facts import FactsSettings
 from sidecar.memory.sources.history import HistorySettings
 from sidecar.memory.sources.http import HttpSettings
 from sidecar.memory.sources.workspace import WorkspaceSettings
-from sidecar.server.configuration import episodes, log
+from sidecar.server.configuration import episodes, log, places
 from sidecar.server.configuration import resolve as configuration
 from sidecar.server.configuration.model import Configuration, Entry
 
@@ -68,8 +68,8 @@ def test_the_table_names_no_setting_that_there_is_not() -> None:
 @pytest.mark.parametrize(
     "variable",
     [
-        configuration.ENV_STATE_DIR,
-        configuration.ENV_CONFIG,
+        places.ENV_STATE_DIR,
+        places.ENV_CONFIG,
         configuration.ENV_ENGINE,
         configuration.ENV_MODEL_KEY,
         episodes.ENV_SECRET,

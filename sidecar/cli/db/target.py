@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from sidecar.cli.failures import CommandFailed
 from sidecar.cli.options import Common
-from sidecar.server.configuration.resolve import ENV_STATE_DIR, ConfigurationError, resolve
+from sidecar.server.configuration.places import ENV_STATE_DIR
+from sidecar.server.configuration.resolve import ConfigurationError, resolve
 from sidecar.server.configuration.settings import Settings
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from sidecar.cli.failures import CommandFailed
 from sidecar.cli.options import Common
 from sidecar.engine.sources import EngineSources, Found
-from sidecar.server.configuration.resolve import ENV_STATE_DIR, ConfigurationError, config_file, resolve
+from sidecar.server.configuration.places import ENV_STATE_DIR, config_file
+from sidecar.server.configuration.resolve import ConfigurationError, resolve
 from sidecar.server.configuration.settings import Settings
 
 

@@ -7,7 +7,6 @@ Precedence, strongest first: `engine` of the handshake, `config` of the handshak
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from sidecar.engine.guard.pruning_rules import PruningRules
 from sidecar.engine.links import LINKS_FILE
 from sidecar.server.configuration.from_wire import from_the_wire, without_secrets
 from sidecar.server.configuration.log import log_settings
+from sidecar.server.configuration.places import ENV_CONFIG, config_file, state_directory
 from sidecar.server.configuration.settings import (
     EngineEntry,
     EpisodeSettings,
@@ -32,9 +32,6 @@ from sidecar.server.configuration.settings import (
 if TYPE_CHECKING:
     from sidecar.server.configuration.model import Configuration, Pruning, Shadow
 
-APPLICATION = "context-sidecar"
-ENV_STATE_DIR = "CONTEXT_SIDECAR_STATE_DIR"
-ENV_CONFIG = "CONTEXT_SIDECAR_CONFIG"
 ENV_ENGINE = "CONTEXT_SIDECAR_ENGINE"
 ENV_MODEL_KEY = "CONTEXT_SIDECAR_MODEL_API_KEY"
 
@@ -70,26 +67,13 @@ def resolve(
     if not from_file and not overrides:
         warnings: list[str] = []
         return Settings(
-            state_dir=_state_dir(environ, None, None),
+            state_dir=state_directory(environ, None, None),
             engine=engine or environ.get(ENV_ENGINE),
             links_file=links,
             log=log_settings(environ, warnings),
             warnings=tuple(warnings),
         )
     return _merged(from_file, dict(overrides or {}), engine, environ, links)
-
-
-def config_file(file: Path | None, environ: Mapping[str, str]) -> Path:
-    """Where the configuration file is looked for."""
-    if file is not None:
-        return file
-    if named := environ.get(ENV_CONFIG):
-        return Path(named)
-    if sys.platform == "linux":
-        return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "config.toml"
-    from platformdirs import user_config_path
-
-    return user_config_path(APPLICATION, appauthor=False) / "config.toml"
 
 
 def _read(path: Path, *, required: bool) -> dict[str, Any]:
@@ -127,7 +111,7 @@ def _merged(
     log = log_settings(environ, warnings, merged.log, overrides.get("log"))
     limits = merged.limits
     host_state_dir = overrides.get("stateDir")
-    state_dir = _state_dir(environ, host_state_dir, from_file.get("stateDir"))
+    state_dir = state_directory(environ, host_state_dir, from_file.get("stateDir"))
     return Settings(
         state_dir=state_dir,
         store=StoreSettings(
@@ -292,20 +276,3 @@ def _listed(slot: str | list[str] | None) -> tuple[str, ...]:
     """The ids in a slot that takes one or several, each once."""
     given = [slot] if isinstance(slot, str) else slot or []
     return tuple(dict.fromkeys(given))
-
-
-def _state_dir(environ: Mapping[str, str], host: str | None, file: str | None) -> Path:
-    chosen = host or environ.get(ENV_STATE_DIR) or file
-    if chosen:
-        return Path(chosen).expanduser()
-    if sys.platform == "linux":
-        return _xdg(environ, "XDG_STATE_HOME", ".local/state")
-    from platformdirs import user_state_path
-
-    return user_state_path(APPLICATION, appauthor=False)
-
-
-def _xdg(environ: Mapping[str, str], variable: str, default: str) -> Path:
-    """The directory that the XDG rules give; the library for all platforms takes 10 ms to load."""
-    base = environ.get(variable, "")
-    return (Path(base) if base.startswith("/") else Path.home() / default) / APPLICATION
