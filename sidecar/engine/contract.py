@@ -349,6 +349,13 @@ class ContextEngine:
         """Make room."""
         raise NotImplementedError
 
+    async def take_note(self, session: Session, entry: Entry) -> None:
+        """Optional: look at a message that was just stored, so that the next answer is quick; a millisecond.
+
+        Called behind the acknowledgement while nothing else is to do, for built-in engines alone; an engine
+        must be able to do without.
+        """
+
     async def after_turn(self, session: Session, request: AfterTurnRequest) -> None:
         """Optional: react to a finished turn, whose messages are stored already."""
 

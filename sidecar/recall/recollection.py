@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from sidecar.recall.passages import rough_tokens
 from sidecar.recall.retrieval import Passage
@@ -11,6 +12,7 @@ from sidecar.recall.retrieval import Passage
 HEADER = "[From earlier, no new instructions. Newest first; the newer holds.]"
 LINE, DAY = 8, 7
 """Tokens that turn and role of a line take, about, and a date, which stands where it changes."""
+DAY_MS = 86_400_000
 MISSES = 40
 """Passages that are too large for what is left, after which no others are tried."""
 
@@ -79,4 +81,9 @@ def _line(passage: Passage, on: str) -> str:
 
 def day(timestamp_ms: int) -> str:
     """The UTC day of a time stamp, as 2024-03-15."""
-    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).strftime("%Y-%m-%d")
+    return _day(timestamp_ms // DAY_MS)
+
+
+@lru_cache(1024)
+def _day(number: int) -> str:
+    return datetime.fromtimestamp(number * DAY_MS / 1000, UTC).strftime("%Y-%m-%d")

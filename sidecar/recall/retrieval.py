@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -34,6 +35,9 @@ RESULT = 900
 
 LONG = 2400
 """Characters to which another message is reduced where it is recalled for being new."""
+
+KEPT_FOLDED, LONGEST_KEPT = 512, 40_000
+"""Texts that are kept folded for the next question, and the characters of one at most."""
 
 _ASKING = ("?", "？", "吗", "呢")
 
@@ -116,7 +120,7 @@ def _mean(lengths: Sequence[int]) -> float:
 
 def _said(remark: Remark, terms: Sequence[str]) -> list[str]:
     """The terms that a message has."""
-    text = fold(remark.text)
+    text = _folded(remark.text)
     return [term for term in terms if term in text]
 
 
@@ -134,7 +138,7 @@ def _parts(remark: Remark, score: float, worth: dict[str, float]) -> list[Passag
     pieces = passages(remark.text)
     if len(pieces) == 1:
         return [Passage(remark, 0, 1, pieces[0], _dense(score, pieces[0]))]
-    said = [_weight(piece, worth) for piece in pieces]
+    said = [_weight(piece, worth) for piece in _folded_passages(remark.text)]
     most = max(said, default=0.0) or 1.0
     order = sorted(range(len(pieces)), key=lambda n: (-said[n], n))[:PARTS]
     return [
@@ -142,8 +146,19 @@ def _parts(remark: Remark, score: float, worth: dict[str, float]) -> list[Passag
     ]
 
 
-def _weight(piece: str, worth: dict[str, float]) -> float:
-    folded = fold(piece)
+def _folded(text: str) -> str:
+    return _folded_once(text) if len(text) <= LONGEST_KEPT else fold(text)
+
+
+_folded_once = lru_cache(KEPT_FOLDED)(fold)
+
+
+@lru_cache(KEPT_FOLDED)
+def _folded_passages(text: str) -> tuple[str, ...]:
+    return tuple(map(fold, passages(text)))
+
+
+def _weight(folded: str, worth: dict[str, float]) -> float:
     return sum(value for term, value in worth.items() if term in folded)
 
 

@@ -90,6 +90,13 @@ class WorkingSet:
         return sorted(newest_first, key=worth.__getitem__, reverse=True)
 
 
+def take_note(reading: Reading) -> None:
+    """Look for ids ahead of the time when they are asked for, which takes longest of all."""
+    _ids(reading.text)
+    for result in reading.results:
+        _ids(result.text)
+
+
 @lru_cache(KEPT_TEXTS)
 def _ids(text: str) -> tuple[str, ...]:
     """What looks like an id, a path or a date in the beginning of a text, each once."""

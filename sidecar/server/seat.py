@@ -38,6 +38,8 @@ class Seat(Struct, kw_only=True):
     """True where its turns are buffered for a back end."""
     shortens_results: bool = False
     """True where old tool results are left to the engine."""
+    takes_note: bool = False
+    """True where the engine looks at new messages behind their acknowledgement."""
     health: EngineHealth = field(default_factory=EngineHealth)
     config: bytes = b""
     """What was configured above the general settings, as a JSON object."""

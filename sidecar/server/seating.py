@@ -91,6 +91,7 @@ class Seating:
             stores=stores_plainly(kind),
             buffers_episodes=kind.buffers_episodes,
             shortens_results=kind.shortens_results,
+            takes_note=found.is_built_in and kind.take_note is not ContextEngine.take_note,
             trusted=found.is_built_in,
             config=config or b"",
             fallback_for=fallback_for,

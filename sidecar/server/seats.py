@@ -51,6 +51,8 @@ class Seats:
             owner = agent_id
         agents = await self.configured("agent", owner) if owner else SessionSettings(None, None)
         seat = await sidecar.slot.take(own.engine or agents.engine, own.config or agents.config)
+        if seat.takes_note:
+            sidecar.take_note()
         self._known[session_id, agent_id] = seat
         if len(self._known) > MOST:
             self._known.popitem(last=False)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sidecar.server.intake import Intake
     from sidecar.server.memory.session_memory import SessionMemory
     from sidecar.server.models import Models
+    from sidecar.server.readiness import Readiness
     from sidecar.server.retention.keeping import Retention
     from sidecar.server.running import EngineRunner
     from sidecar.server.sessions.exempt import ExemptSessions
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from sidecar.server.shadow.shadow import Shadow
     from sidecar.server.watching import SessionWatch
     from sidecar.store.search import SearchableStore, SessionSearch
+    from sidecar.store.submitting import Submitting
     from sidecar.tokens.contract import TokenCounter
 
 T = TypeVar("T")
@@ -63,6 +65,8 @@ class Sidecar:
         """Looks for sessions that any process has changed, where the host wants to be told."""
         self.shadow: Shadow | None = None
         """A second engine that is asked the same behind the answers, where one is configured."""
+        self.readiness: Readiness | None = None
+        """Lets engines take note of new messages, where one in use does that."""
         self.importing: set[str] = set()
         """Ids of sessions that are imported in the background."""
         self.lanes = SessionLanes(peer.lane_in_use)
@@ -181,9 +185,21 @@ class Sidecar:
         return FusedSearch(store, self.meaning)
 
     def committed(self, writes: list[Write]) -> None:
-        """Take in what was stored, for the search by meaning."""
-        if self.meaning is not None and not self.closed:
+        """Take in what was stored, for the search by meaning and for engines that take note of it."""
+        if self.closed:
+            return
+        if self.meaning is not None:
             self.meaning.watch(writes)
+        if self.readiness is not None:
+            self.readiness.watch(writes)
+
+    def take_note(self) -> None:
+        """From now on, let engines take note of what is stored."""
+        if self.readiness is None:
+            from sidecar.server.readiness import Readiness
+
+            self.readiness = Readiness(self)
+            cast("Submitting", self.store).watch = self.committed
 
     # Memory
 
@@ -296,6 +312,8 @@ class Sidecar:
             await self.watch.close()
         if self.shadow is not None:
             await self.shadow.close()
+        if self.readiness is not None:
+            await self.readiness.close()
         await self.dispose_engines()
         await self.episodes.close()
         if (meaning := self.__dict__.get("meaning")) is not None:

@@ -9,6 +9,7 @@ from typing import Literal
 from sidecar.tokens.contract import TokenCounter
 from sidecar.tokens.estimate import EstimateCounter
 from sidecar.tokens.exact import ExactCounter
+from sidecar.tokens.remembering import RememberingCounter
 
 CounterName = Literal["auto", "o200k", "cl100k", "estimate"]
 
@@ -44,8 +45,8 @@ def vocabularies_installed() -> bool:
 def _counter(name: Literal["o200k", "cl100k", "estimate"]) -> TokenCounter:
     match name:
         case "o200k":
-            return ExactCounter("o200k_base")
+            return RememberingCounter(ExactCounter("o200k_base"))
         case "cl100k":
-            return ExactCounter("cl100k_base")
+            return RememberingCounter(ExactCounter("cl100k_base"))
         case "estimate":
-            return EstimateCounter()
+            return RememberingCounter(EstimateCounter())

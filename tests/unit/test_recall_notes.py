@@ -10,6 +10,7 @@ from sidecar.recall.passages import rough_tokens
 from sidecar.recall.recollection import Recollection
 from sidecar.recall.remarks import Remark
 from sidecar.recall.retrieval import as_whole
+from sidecar.recall.working_set import WorkingSet
 from tests.guard_kit import cost
 
 DAY_MS = 86_400_000
@@ -32,7 +33,10 @@ def entry(raw: bytes) -> Entry:
 
 def notes(before: Sequence[Entry]) -> str:
     standing = [Instruction(0, text, remark(n + 1, 19_000, text)) for n, text in enumerate(RULES)]
-    return write_notes(standing, before, (), ROOM, ALONE, rough_tokens)
+    values = WorkingSet()
+    for each in before:
+        values.add(each.reading)
+    return write_notes(standing, values, (), ROOM, ALONE, rough_tokens)
 
 
 def test_instructions_take_half_of_the_notes_beside_values() -> None:

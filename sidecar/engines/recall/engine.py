@@ -16,6 +16,7 @@ from sidecar.engine.contract import (
     Session,
     StoringEngine,
 )
+from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
 from sidecar.engine.window import whole_window
 from sidecar.engines.recall.defaults import COMPACT_TO
@@ -44,6 +45,10 @@ class RecallEngine(StoringEngine):
         if plan.state != before:
             await save(session, plan.state)
         return Assembly(items=plan.items())
+
+    async def take_note(self, session: Session, entry: Entry) -> None:
+        """Reads what the next answer is likely to need of a message."""
+        self._planner.take_note(session, entry)
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
         """Moves the window and lets go of what was recalled; all of it stays stored."""

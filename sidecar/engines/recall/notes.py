@@ -18,7 +18,7 @@ INSTRUCTIONS_SHARE = 0.5
 
 def write_notes(
     standing: Sequence[Instruction],
-    before: Sequence[Entry],
+    values: WorkingSet,
     window: Sequence[Entry],
     room: int,
     alone: int,
@@ -27,11 +27,8 @@ def write_notes(
     """The notes in at most `room` tokens; empty where there is nothing to note.
 
     Instructions take half of it at most; where there are no values, `alone` tokens if that is more.
-    `before` is what stands in front of the window, as far as values are taken from it.
+    `values` are those of what stands in front of the window.
     """
-    values = WorkingSet()
-    for entry in before:
-        values.add(entry.reading)
     visible = "\n".join(plain_text(entry.reading) for entry in window)
     listed = values.lines(room, count, visible)
     half = int(room * INSTRUCTIONS_SHARE)

@@ -21,6 +21,7 @@ from sidecar.engines.recall.state import NEVER_GROWN, Block, RecallState, framed
 from sidecar.messages.excerpt import plain_text
 from sidecar.messages.folding import fold
 from sidecar.recall.instructions import standing
+from sidecar.recall.working_set import take_note
 
 if TYPE_CHECKING:
     from sidecar.engines.recall.settings import RecallSettings
@@ -115,6 +116,11 @@ class Planner:
             state = structs.replace(state, blocks=[*state.blocks, block])
         return Plan(window, state)
 
+    def take_note(self, session: Session, entry: Entry) -> None:
+        """Read a message that was just stored, so that the next plan finds that done."""
+        self._remembered.of(session).note(entry)
+        take_note(entry.reading)
+
     async def cut(
         self,
         session: Session,
@@ -177,7 +183,8 @@ class Planner:
         before = await in_front(session, window)
         last = last_stored(before)
         rules = await standing(self._remembered.of(session), last) if last else ()
-        notes = write_notes(rules, before, window.entries, room, alone, count)
+        values = self._remembered.values(session, before)
+        notes = write_notes(rules, values, window.entries, room, alone, count)
         if not notes:
             return state
         tokens, stamp = framed(notes, self._measure.counted), before[-1].timestamp_ms

@@ -13,6 +13,7 @@ from sidecar.engines.recall.measure import Measure
 from sidecar.engines.recall.notes import VALUES
 from sidecar.engines.recall.remembered import Remembered, remark_of
 from sidecar.engines.recall.state import Block, RecallState, framed
+from sidecar.messages.contract import Mark
 from sidecar.messages.excerpt import plain_text
 from sidecar.messages.units import units
 from sidecar.recall.recollection import Recollection
@@ -68,7 +69,10 @@ async def recalled(
     grown = moment.budget > state.budget * GROWN
     shown = [pair for block in state.blocks for pair in block.shown]
     visible = [(entry.position, 0) for entry in window.entries if entry.position]
-    values = _values(before, state, window, int(room * VALUES_SHARE), count) if grown else ""
+    values = ""
+    if grown:
+        kept = remembered.values(session, before)
+        values = _values(kept, state, window, int(room * VALUES_SHARE), count)
     recollection = Recollection(room - count(values), count, shown + visible)
     asked = situation(moment.prompt, [plain_text(e.reading) for e in window.entries[-NEWEST_TEXTS:]])
     ranked = await retrieve(remembered.of(session), asked, last_stored(before))
@@ -79,14 +83,15 @@ async def recalled(
     text = "\n".join(part for part in (recollection.text(), values) if part)
     if not text:
         return None
+    ref = digest(f"{moment.anchor.message_id} {text}")[:8]
     return Block(
         anchor=moment.anchor.message_id,
         prompt=moment.key,
         budget=moment.budget,
         text=text,
-        tokens=framed(text, measure.counted),
+        tokens=framed(text, measure.counted, Mark("recall", ref)),
         shown=recollection.shown,
-        ref=digest(f"{moment.anchor.message_id} {text}")[:8],
+        ref=ref,
         timestamp_ms=moment.anchor.timestamp_ms,
     )
 
@@ -113,12 +118,9 @@ def last_stored(entries: Sequence[Entry]) -> int:
 
 
 def _values(
-    before: Sequence[Entry], state: RecallState, window: Window, room: int, count: Callable[[str], int]
+    values: WorkingSet, state: RecallState, window: Window, room: int, count: Callable[[str], int]
 ) -> str:
     """Values that the notes had no room for."""
-    values = WorkingSet()
-    for entry in before:
-        values.add(entry.reading)
     seen = [state.notes, *(block.text for block in state.blocks)]
     seen += [plain_text(entry.reading) for entry in window.entries]
     lines = values.lines(room - count(VALUES), count, "\n".join(seen))

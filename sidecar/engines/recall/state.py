@@ -58,7 +58,7 @@ class RecallState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def notes_message(self) -> Made:
         """The notes as an item of an answer."""
-        return Made(role="user", kind="summary", ref="notes", text=self.notes, timestamp_ms=self.notes_ms)
+        return Made(role="user", kind="summary", ref=NOTES.ref, text=self.notes, timestamp_ms=self.notes_ms)
 
     @property
     def plain_tokens(self) -> int:
@@ -66,9 +66,12 @@ class RecallState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.notes_tokens + sum(block.tokens for block in self.blocks)
 
 
-def framed(text: str, count: Callable[[str], int]) -> int:
-    """What a marked message with this text takes, before calibration."""
-    return count(fence.wrap(Mark("recall", "01234567"), text)) + MESSAGE_OVERHEAD
+NOTES = Mark("summary", "notes")
+
+
+def framed(text: str, count: Callable[[str], int], mark: Mark = NOTES) -> int:
+    """What a message with this text and mark takes, before calibration."""
+    return count(fence.wrap(mark, text)) + MESSAGE_OVERHEAD
 
 
 async def load(session: Session) -> RecallState:

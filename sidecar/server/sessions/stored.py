@@ -61,7 +61,9 @@ class StoredEntries:
                 self.forget()
                 self._version = version
                 return
-            self._add(await self._read(newest + 1, head.message_count))
+            read = await self._read(newest + 1, head.message_count)
+            if self._entries and self._entries[-1].place == newest:  # nobody else was faster
+                self._add(read)
 
     def forget(self) -> None:
         """Drop what is cached, for example because tokens are counted in another way now."""
@@ -76,12 +78,16 @@ class StoredEntries:
         if not self._entries or last > self._entries[-1].place or last < self._entries[0].place - CHUNK * 8:
             if self._entries:
                 return await self._read(first, last)
-            self._add(await self._read(max(1, last - CHUNK + 1), last))
+            read = await self._read(max(1, last - CHUNK + 1), last)
+            if not self._entries:
+                self._add(read)
         while self._entries and self._entries[0].place > first:
             begin = self._entries[0].place
             older = await self._read(max(first, begin - CHUNK, 1), begin - 1)
             if not older:
                 break
+            if not self._entries or self._entries[0].place != begin:  # somebody else was faster
+                continue
             self._entries[:0] = older
             self._bytes += sum(len(e.raw) for e in older)
         if not self._entries:

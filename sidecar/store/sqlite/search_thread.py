@@ -31,16 +31,26 @@ class SearchThread:
         self._gaps = Gaps(extract)
         self._reads: SQLiteSearchReads | None = None
         self._closed = False
+        self._running = 0
         self._thread = ThreadPoolExecutor(1, "store-search")
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody waits for a search; any thread may ask."""
+        return self._running > 0
 
     async def run(self, start: Callable[[SearchReads, Gaps], Generator[None, None, _T]]) -> _T:
         """The result of a search."""
         loop = asyncio.get_running_loop()
         search = RunningSearch[_T](lambda reads: start(reads, self._gaps))
-        while not self._closed:
-            found = await loop.run_in_executor(self._thread, self._advance, search)
-            if found is not None:
-                return found
+        self._running += 1
+        try:
+            while not self._closed:
+                found = await loop.run_in_executor(self._thread, self._advance, search)
+                if found is not None:
+                    return found
+        finally:
+            self._running -= 1
         raise StoreUnavailable("the store is closed")
 
     async def close(self) -> None:

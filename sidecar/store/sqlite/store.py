@@ -63,6 +63,7 @@ class SQLiteStore(Submitting, ReadsOnLoop):
             completed=lambda writes: self._call(self.tell, writes),
             closed=lambda: self._call(closed.set),
             extract=self._extract,
+            hold=self._is_searching,
         )
         writer.start()
         error = await opened
@@ -123,6 +124,9 @@ class SQLiteStore(Submitting, ReadsOnLoop):
     def indexing(self) -> bool:
         """Whether messages wait to be indexed, or are being indexed now."""
         return self._writer is not None and self._writer.indexing
+
+    def _is_searching(self) -> bool:
+        return self._search is not None and self._search.is_busy
 
     def _searching(self) -> "SearchThread":
         """Made when it is asked for first."""

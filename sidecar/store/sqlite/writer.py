@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _PAUSE_S = 0.05
 """So long nothing is written before indexing begins, so that it never delays a burst of writes."""
+_HELD_S = 0.3
+"""So long indexing waits for searches at most."""
 _BATCH = 512
 """Writes in one commit at most, so that the first does not wait long for the last."""
 _BUSY_MS = 10_000
@@ -36,7 +38,8 @@ class Writer:
     """One thread with one connection.
 
     `opened`, `completed` and `closed` are called on the writer's thread, `completed` once a batch, after the
-    commit, with the writes in the order of `put`.
+    commit, with the writes in the order of `put`. `hold` says whether indexing had better wait, since it
+    would take turns with something that a request waits for.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Writer:
         completed: Callable[[list[Write]], None],
         closed: Callable[[], None],
         extract: Extract,
+        hold: Callable[[], bool],
     ) -> None:
         self._path = path
         self._vfs = vfs
@@ -55,6 +59,8 @@ class Writer:
         self._completed = completed
         self._closed = closed
         self._extract = extract
+        self._hold = hold
+        self._held_since: float | None = None
         self._indexer: Indexer | None = None
         self._queue: SimpleQueue[Write | None] = SimpleQueue()
         self.put = self._queue.put
@@ -136,9 +142,18 @@ class Writer:
             self._indexer = Indexer(self._tables.connection, self._extract, self._checkpoints.note_rewriting)
             self._note_touched(0)
         self._indexer.look_at_rested()
-        while self._queue.empty() and self._indexer.has_work:
+        while self._queue.empty() and self._indexer.has_work and not self._waits():
             self._indexer.step()
             self._checkpoints.rest()
+
+    def _waits(self) -> bool:
+        """Whether the index waits for a search; not for long, though one follows the other."""
+        if not self._hold():
+            self._held_since = None
+            return False
+        now = time.monotonic()
+        self._held_since = self._held_since or now
+        return now - self._held_since < _HELD_S
 
     def _index_behind(self, writes: int) -> None:
         if self._indexer is not None:
