@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from sidecar.store.indexing import jobs as index_jobs
 from sidecar.store.indexing import segments
 from sidecar.store.sqlite import writer
 from sidecar.store.sqlite.schema import MIGRATIONS
+from sidecar.store.sqlite.store import SQLiteStore
 from tests.search_kit import index_in_small_portions, indexed, positions, rest, search, wait_until_indexed
 from tests.store_kit import REF, Driver, user
 
@@ -264,3 +266,33 @@ def test_searches_of_common_words_are_bounded_and_say_so(tmp_path: Path) -> None
         assert [hit.position for hit in common.hits] == list(range(11_021, 11_011, -1))
         rare = search(store, "plum pear quince", limit=1)
         assert (rare.hits[0].position, rare.complete) == (11_001, True)
+
+
+def test_indexing_waits_while_somebody_searches(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = [False]
+    monkeypatch.setattr(writer, "_HELD_S", 1_000.0)
+
+    def is_searching(_: SQLiteStore) -> bool:
+        asked.append(True)
+        return asked[0]
+
+    monkeypatch.setattr(SQLiteStore, "_is_searching", is_searching)
+    with Driver(lambda: open_store("sqlite", path)) as driver:
+        asked[0] = True
+        driver.append(REF, *[f"plum number{index}x" for index in range(1, 61)])
+        deadline = time.monotonic() + 30
+        while len(asked) < 5:
+            assert time.monotonic() < deadline, "nobody asked"
+            driver.messages(REF)
+        assert sizes(path) == []
+        asked[0] = False
+        wait_until_indexed(path, 60)
+
+
+def test_indexing_goes_on_though_there_are_searches_all_the_time(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SQLiteStore, "_is_searching", lambda _: True)
+    with Driver(lambda: open_store("sqlite", path)) as driver:
+        driver.append(REF, *[f"plum number{index}x" for index in range(1, 61)])
+        wait_until_indexed(path, 60)

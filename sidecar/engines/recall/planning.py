@@ -17,7 +17,7 @@ from sidecar.engines.recall.measure import Measure
 from sidecar.engines.recall.notes import write_notes
 from sidecar.engines.recall.recalling import GROWN, Moment, anchor, in_front, last_stored, recalled
 from sidecar.engines.recall.remembered import Remembered
-from sidecar.engines.recall.state import NEVER_GROWN, Block, RecallState, framed
+from sidecar.engines.recall.state import NEVER_GROWN, NOTES, Block, RecallState, framed
 from sidecar.messages.excerpt import plain_text
 from sidecar.messages.folding import fold
 from sidecar.recall.instructions import standing
@@ -187,7 +187,7 @@ class Planner:
         notes = write_notes(rules, values, window.entries, room, alone, count)
         if not notes:
             return state
-        tokens, stamp = framed(notes, self._measure.counted), before[-1].timestamp_ms
+        tokens, stamp = framed(notes, self._measure.counted, NOTES), before[-1].timestamp_ms
         return structs.replace(state, notes=notes, notes_tokens=tokens, notes_ms=stamp)
 
     @property

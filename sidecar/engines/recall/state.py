@@ -69,7 +69,10 @@ class RecallState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 NOTES = Mark("summary", "notes")
 
 
-def framed(text: str, count: Callable[[str], int], mark: Mark = NOTES) -> int:
+_SOME = Mark("recall", "01234567")
+
+
+def framed(text: str, count: Callable[[str], int], mark: Mark = _SOME) -> int:
     """What a message with this text and mark takes, before calibration."""
     return count(fence.wrap(mark, text)) + MESSAGE_OVERHEAD
 

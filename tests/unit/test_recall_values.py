@@ -1,0 +1,64 @@
+"""Values of a history, taken in as it grows."""
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from sidecar.engine.contract import Session
+from sidecar.engine.entry import Entry
+from sidecar.engines.recall import remembered
+from sidecar.engines.recall.remembered import Remembered
+from sidecar.messages.dialects import dialect
+from sidecar.recall.passages import rough_tokens
+from sidecar.recall.working_set import WorkingSet
+from tests.guard_kit import cost
+
+
+def call(position: int) -> Entry:
+    raw = b"""{"role": "assistant", "content": "", "tool_calls": [{"id": "c", "type": "function",
+    "function": {"name": "read", "arguments": "{\\"path\\": \\"src/file%d.py\\"}"}}]}"""
+    return Entry(
+        message_id=f"m{position}", position=position, place=position, turn=1, turn_id="t1", role="assistant",
+        timestamp_ms=0, heartbeat=False, raw=raw % (position % 17), dialect=dialect("openai"), cost=cost,
+    )  # fmt: skip
+
+
+HISTORY = [call(position) for position in range(1, 101)]
+
+
+def session(version: str = "1.0") -> Session:
+    return cast("Session", SimpleNamespace(session_id="s", history=SimpleNamespace(version=version)))
+
+
+def anew(entries: list[Entry]) -> list[str]:
+    values = WorkingSet()
+    for entry in entries:
+        values.add(entry.reading)
+    return values.lines(60, rough_tokens)
+
+
+def test_values_are_those_of_all_messages_up_to_the_last() -> None:
+    kept = Remembered()
+    for last in (10, 40, 40, 41, 90, 30, 100):
+        before = HISTORY[:last]
+        assert kept.values(session(), before).lines(60, rough_tokens) == anew(before)
+
+
+def test_messages_that_were_passed_over_are_not_left_out() -> None:
+    kept = Remembered()
+    kept.values(session(), HISTORY[:10])
+    assert kept.values(session(), HISTORY[50:80]).lines(60, rough_tokens) == anew(HISTORY[50:80])
+
+
+def test_a_rewritten_history_has_its_own_values() -> None:
+    kept = Remembered()
+    kept.values(session(), HISTORY[:60])
+    assert kept.values(session("1.1"), HISTORY[60:64]).lines(60, rough_tokens) == anew(HISTORY[60:64])
+
+
+def test_values_of_very_old_messages_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "SPAN", 50)
+    kept = Remembered()
+    kept.values(session(), HISTORY[:40])
+    assert kept.values(session(), HISTORY[30:70]).lines(60, rough_tokens) == anew(HISTORY[30:70])
