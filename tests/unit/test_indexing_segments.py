@@ -109,7 +109,7 @@ def gather_and_merge(portions: list[list[str]], first: int) -> None:
         made.append(kept.keep(segment, list(blocks_of(gathered, segment))))
         same(kept.shelf(made[-1]), gathered)
         position += len(texts)
-    target = merged(made)
+    target = merged(made, kept.read)
     joined = kept.keep(target, list(merged_blocks(made, target, kept.read)))
     same(kept.shelf(joined), gather(first, [text for texts in portions for text in texts]))
 

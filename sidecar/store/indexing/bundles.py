@@ -42,7 +42,7 @@ def _bundle(
     record = tables.session_now(parts[0].session)
     if record is None:
         return
-    target = merged(parts)._replace(session=0, first=0)
+    target = merged(parts, tables.block)._replace(session=0, first=0)
     numbers = [part.segment for part in parts]
     with tables.step(record):
         if [tables.find(number) for number in numbers] != parts:

@@ -157,7 +157,7 @@ class IndexJobs:
         segments = _mergeable(self._tables.segments(uid, 1, _END))
         if record is None or segments is None:
             return False
-        target = merged(segments)
+        target = merged(segments, self._tables.block)
         with self._tables.step(record):
             number = self._tables.add(target, live=False)
         blocks: Blocks = []

@@ -1,8 +1,8 @@
 """How the places of one term are encoded: short for few of them, decoded in few steps for very many.
 
 The first byte tells the form. Ordinals are single bytes while all are below 256, otherwise two bytes each; of
-very many only the lower bytes are kept, behind how many there are with each higher one. Behind the ordinals
-stand the counts, two in a byte, unless all are 1.
+many only the lower bytes are kept, behind how many there are with each higher one. Behind the ordinals stand
+the counts, two in a byte, unless all are 1.
 """
 
 import sys
@@ -16,8 +16,10 @@ from typing import NamedTuple
 _WIDE, _NARROW, _BY_HIGHER_BYTE, _APART = range(4)
 _FORM = 3
 _COUNTED = 4
-_MANY = 768
-"""Ordinals from which only their lower bytes are kept."""
+_FULL = 8
+"""All 256 ordinals with some higher byte are there: numbers of ordinals take two bytes."""
+_MANY = 2
+"""Ordinals for each higher byte from which only their lower bytes are kept."""
 _KEPT_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 64, 128, 255)
 ROUNDED = bytes(max(kept for kept in _KEPT_COUNTS if kept <= max(count, 1)) for count in range(256))
 """What is kept of each count."""
@@ -39,11 +41,10 @@ def encode_places(ordinals: Sequence[int], counts: bytes | bytearray) -> bytes:
         form, listed = _NARROW, bytes(ordinals)
     else:
         numbers = array("H", ordinals)
-        form, listed = (
-            (_WIDE, bytes_of(numbers))
-            if len(ordinals) < _MANY
-            else (_BY_HIGHER_BYTE, _without_higher_bytes(numbers))
-        )
+        if len(ordinals) < _MANY * ((ordinals[-1] >> 8) - (ordinals[0] >> 8) + 1):
+            form, listed = _WIDE, bytes_of(numbers)
+        else:
+            form, listed = _without_higher_bytes(numbers)
     if not counts:
         return _BYTES[form] + listed
     digits = counts.translate(_TO_DIGIT).decode()
@@ -117,14 +118,19 @@ def bytes_of(numbers: "array[int]") -> bytes:
     return numbers.tobytes()
 
 
-def _without_higher_bytes(numbers: "array[int]") -> bytes:
+def _without_higher_bytes(numbers: "array[int]") -> tuple[int, bytes]:
     first, last = numbers[0] >> 8, numbers[-1] >> 8
     bounds = [bisect_left(numbers, higher << 8) for higher in range(first, last + 1)] + [len(numbers)]
-    sizes = array("H", (end - start for start, end in pairwise(bounds)))
-    return bytes((first, last - first)) + bytes_of(sizes) + bytes_of(numbers)[0::2]
+    sizes = [end - start for start, end in pairwise(bounds)]
+    full = max(sizes) > 255
+    listed = bytes_of(array("H" if full else "B", sizes))
+    form = _BY_HIGHER_BYTE | _FULL if full else _BY_HIGHER_BYTE
+    return form, bytes((first, last - first)) + listed + bytes_of(numbers)[0::2]
 
 
-def _higher_bytes(encoded: bytes) -> tuple[int, "array[int]", int]:
+def _higher_bytes(encoded: bytes) -> tuple[int, Sequence[int], int]:
     """The first of them, how many ordinals there are with each, and where the lower bytes begin."""
-    start = 5 + 2 * encoded[2]
-    return encoded[1], array_of("H", encoded[3:start]), start
+    span = encoded[2] + 1
+    if encoded[0] & _FULL:
+        return encoded[1], array_of("H", encoded[3 : 3 + 2 * span]), 3 + 2 * span
+    return encoded[1], encoded[3 : 3 + span], 3 + span

@@ -8,7 +8,6 @@ from sidecar.store.indexing.blocks import (
     APART_BLOCKS,
     APART_BYTES,
     LENGTHS_BLOCK,
-    MOST_BITS,
     Block,
     bits_for,
     encode_block,
@@ -25,11 +24,12 @@ from sidecar.store.indexing.places import (
 from sidecar.store.indexing.shelf import NOWHERE, Places, Shelf
 from sidecar.store.indexing.spelling import blocks_to_read, joint_vocabulary, vocabulary_blocks, words_with
 
-FORMAT = 4
+FORMAT = 5
 """Raised with every change of what is indexed or how; what was indexed before is then indexed anew."""
 
-_BLOCK = 1_000
-"""Bytes that are wanted in a block."""
+_BLOCK = 1_400
+"""Bytes that are wanted in a block at most, about: not few, as each has a head, nor so many that what is left
+over of a page is much."""
 _PAIR_SIZE = 4
 _MANY_PAIRS = 256
 """Pairs from which it is noted where their first character is."""
@@ -183,15 +183,19 @@ def blocks_of(gathered: Gathered, segment: Segment) -> Iterator[Blocks]:
     yield [(LENGTHS_BLOCK, bytes(gathered.length_codes))]
 
 
-def merged(segments: Sequence[Segment]) -> Segment:
+def merged(segments: Sequence[Segment], read: Callable[[int, int], bytes | None]) -> Segment:
     """What is to be noted of one segment with the messages of these, one behind the other."""
     first = segments[0]
+    bits = max(segment.term_bits for segment in segments)
+    parts = (0, (1 << bits) - 1)
+    sample = sum(len(content) for part in parts for content in _sampled(segments, bits, part, read))
+    size = sample * (1 << bits) // len(parts)
     return Segment(
         0,
         first.session,
         first.first,
         sum(each.size for each in segments),
-        _joint_bits([each.term_bits for each in segments]),
+        max(bits, bits_for(size, _BLOCK)),
         sum(each.total for each in segments),
         min(each.earliest_ms for each in segments),
         max(each.latest_ms for each in segments),
@@ -206,31 +210,52 @@ def merged_blocks(
     apart = _Apart()
     for part in range(1 << bits):
         joined = _Joined()
-        for index, (segment, start) in enumerate(zip(segments, starts_of(segments), strict=True)):
-            content = read(segment.segment, part >> (bits - segment.term_bits))
-            if content is not None:
-                joined.add(Block(content), start, lambda number, of=segment.segment: read(of, number) or b"")
-            if index % _SOURCES_AT_ONCE == _SOURCES_AT_ONCE - 1:
+        for done in joined.add_all(segments, bits, part, read):
+            if done % _SOURCES_AT_ONCE == 0:
                 yield []
-        ordinals = joined.ordinals
-        if any(segment.term_bits < bits for segment in segments):
-            ordinals = {term: each for term, each in ordinals.items() if block_of(term, bits) == part}
-        yield from _term_blocks(ordinals, joined.counts, target.term_bits, apart)
+        yield from _term_blocks(joined.ordinals, joined.counts, target.term_bits, apart)
     yield from joint_vocabulary([segment.segment for segment in segments], read)
     yield from apart.taken()
     yield [(LENGTHS_BLOCK, b"".join(read(each.segment, LENGTHS_BLOCK) or b"" for each in segments))]
 
 
+def _sampled(
+    segments: Sequence[Segment], bits: int, part: int, read: Callable[[int, int], bytes | None]
+) -> Iterator[bytes]:
+    """The blocks with a part of the terms, as they would be."""
+    joined = _Joined()
+    for _ in joined.add_all(segments, bits, part, read):
+        pass
+    for blocks in _term_blocks(joined.ordinals, joined.counts, bits, _Apart()):
+        yield from (content for _, content in blocks)
+
+
 class _Joined:
-    """The places of terms on neighbouring shelves."""
+    """The places of some terms on neighbouring shelves."""
 
     def __init__(self) -> None:
         self.ordinals: dict[str, list[int]] = {}
         self.counts: dict[str, bytearray] = {}
         """For terms that occur more than once in a message."""
 
-    def add(self, block: Block, start: int, read_apart: Callable[[int], bytes]) -> None:
-        """Add a block of the next shelf, whose first message gets the ordinal `start`."""
+    def add_all(
+        self,
+        segments: Sequence[Segment],
+        bits: int,
+        part: int,
+        read: Callable[[int, int], bytes | None],
+    ) -> Iterator[int]:
+        """Add one of 2 ** `bits` parts of the terms, segment by segment; how many are done."""
+        for done, (segment, start) in enumerate(zip(segments, starts_of(segments), strict=True), 1):
+            content = read(segment.segment, part >> (bits - segment.term_bits))
+            if content is not None:
+                self._add(Block(content), start, lambda number, of=segment.segment: read(of, number) or b"")
+            yield done
+        if any(segment.term_bits < bits for segment in segments):
+            for term in [term for term in self.ordinals if block_of(term, bits) != part]:
+                del self.ordinals[term]
+
+    def _add(self, block: Block, start: int, read_apart: Callable[[int], bytes]) -> None:
         every, counts = self.ordinals, self.counts
         for term, ordinal in block.singles():
             known = every.get(term)
@@ -317,9 +342,3 @@ class _Apart:
         waiting, self._waiting = self._waiting, []
         for block in waiting:
             yield [block]
-
-
-def _joint_bits(bits: Sequence[int]) -> int:
-    """About half as many blocks as there were: what segments share is then there once."""
-    joint = (sum(1 << each for each in bits) * 5 // 8).bit_length() - 1
-    return min(MOST_BITS, max(joint, *bits))
