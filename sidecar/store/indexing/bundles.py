@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sidecar.store.indexing.jobs import WRITE_BYTES, IndexStore, Job, rested_before_ms
 from sidecar.store.indexing.segments import Blocks, Segment, SegmentShelf, merged, merged_blocks, starts_of
-from sidecar.store.indexing.shelf import NOWHERE, Places
+from sidecar.store.indexing.shelf import NOWHERE, ListedPlaces, PlaceFinder, Places
 
 FULL = 16_384
 """Messages in a bundle at most. All of it is indexed anew when one of its sessions is erased."""
@@ -105,6 +105,10 @@ class HeldShelf(SegmentShelf):
         if low == high:
             return NOWHERE
         return Places([ordinal - start for ordinal in ordinals[low:high]], counts[low:high])
+
+    def finder(self, term: str) -> PlaceFinder:
+        """See `Shelf`."""
+        return ListedPlaces(self.places(term))
 
     def frequency(self, term: str) -> int:
         """See `Shelf`."""

@@ -36,6 +36,10 @@ class SearchReads(RowReads, Protocol):
     indexes: bool
     """Whether messages come to be on shelves by and by; otherwise all that was gathered is kept."""
 
+    def rows_at(self, uid: int, positions: Sequence[int]) -> list[MessageRow]:
+        """The rows that a session owns at these positions, at most some hundred, in any order."""
+        ...
+
     def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
         """What is indexed of the rows that a session owns, where it overlaps these positions, in order."""
         ...

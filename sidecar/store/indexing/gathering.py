@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from sidecar.store.indexing.facets import LONG_RUN, facets
 from sidecar.store.indexing.keys import is_character, is_pair
 from sidecar.store.indexing.places import ROUNDED
-from sidecar.store.indexing.shelf import LENGTHS, NOWHERE, Places, length_code, matching_words, spelled_out
+from sidecar.store.indexing.shelf import (
+    LENGTHS,
+    NOWHERE,
+    ListedPlaces,
+    PlaceFinder,
+    Places,
+    length_code,
+    matching_words,
+    spelled_out,
+)
 from sidecar.store.indexing.terms import document_terms, expand
 from sidecar.store.records import MessageRow
 from sidecar.store.search import Searchable
@@ -72,6 +81,10 @@ class Gathered:
             return Places(self._holders(term), b"")
         ordinals = self.ordinals.get(term)
         return NOWHERE if ordinals is None else Places(ordinals, self.counts.get(term, b""))
+
+    def finder(self, term: str) -> PlaceFinder:
+        """See `Shelf`."""
+        return ListedPlaces(self.places(term))
 
     def frequency(self, term: str) -> int:
         """See `Shelf`."""

@@ -8,10 +8,10 @@ the counts, two in a byte, unless all are 1.
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from operator import mul
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 _WIDE, _NARROW, _BY_HIGHER_BYTE, _APART = range(4)
 _FORM = 3
@@ -28,11 +28,38 @@ _FROM_DIGIT = bytes.maketrans(b"0123456789abcdef", bytes(_KEPT_COUNTS))
 _BYTES = [bytes((number,)) for number in range(256)]
 
 
+class PackedCounts(Sequence[int]):
+    """Counts, two in a byte, which are unpacked when all of them are looked at."""
+
+    def __init__(self, packed: bytes, size: int) -> None:
+        self._packed = packed
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> bytes: ...
+    def __getitem__(self, index: int | slice) -> int | bytes:
+        if isinstance(index, slice):
+            return self._all()[index]
+        both = self._packed[index >> 1]
+        return _KEPT_COUNTS[both & 15 if index & 1 else both >> 4]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._all())
+
+    def _all(self) -> bytes:
+        return self._packed.hex().encode().translate(_FROM_DIGIT)[: self._size]
+
+
 class DecodedPlaces(NamedTuple):
     """`Places` as they were kept."""
 
     ordinals: Sequence[int]
-    counts: bytes
+    counts: Sequence[int]
 
 
 def encode_places(ordinals: Sequence[int], counts: bytes | bytearray) -> bytes:
@@ -73,9 +100,42 @@ def decode_places(encoded: bytes) -> DecodedPlaces:
         whole[0::2] = encoded[start:end]
         whole[1::2] = b"".join(map(mul, _BYTES[first : first + len(sizes)], sizes))
         ordinals = array_of("H", whole)
-    if not encoded[0] & _COUNTED:
-        return DecodedPlaces(ordinals, b"")
-    return DecodedPlaces(ordinals, encoded[end:].hex().encode().translate(_FROM_DIGIT)[:size])
+    return DecodedPlaces(ordinals, PackedCounts(encoded[end:], size) if encoded[0] & _COUNTED else b"")
+
+
+class KeptPlaces:
+    """Many places, looked at one by one without decoding the others."""
+
+    def __init__(self, encoded: bytes) -> None:
+        """`encoded` is of the form of which `is_many` says so."""
+        self._encoded = encoded
+        self._first, sizes, start = _higher_bytes(encoded)
+        self._bounds = list(accumulate(sizes, initial=start))
+        self._counts = PackedCounts(encoded[self._bounds[-1] :], self._bounds[-1] - start)
+
+    def times(self, ordinal: int) -> int:
+        """How often the term occurs in a message, 0 where it does not."""
+        bounds = self._bounds
+        index = (ordinal >> 8) - self._first
+        if not 0 <= index < len(bounds) - 1:
+            return 0
+        at = self._encoded.find(ordinal & 255, bounds[index], bounds[index + 1])
+        if at < 0:
+            return 0
+        return self._counts[at - bounds[0]] if self._encoded[0] & _COUNTED else 1
+
+    def backwards(self) -> Iterator[int]:
+        """The ordinals, from the last one on."""
+        bounds = self._bounds
+        for index in reversed(range(len(bounds) - 1)):
+            higher = (self._first + index) << 8
+            for lower in reversed(self._encoded[bounds[index] : bounds[index + 1]]):
+                yield higher | lower
+
+
+def is_many(encoded: bytes) -> bool:
+    """Whether these places can be looked at as `KeptPlaces`."""
+    return bool(encoded) and encoded[0] & _FORM == _BY_HIGHER_BYTE
 
 
 def frequency_of(encoded: bytes) -> int:

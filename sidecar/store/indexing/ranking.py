@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sidecar.store.indexing.facets import Narrowing
 from sidecar.store.indexing.questions import Question
 from sidecar.store.indexing.segments import expect
-from sidecar.store.indexing.shelf import LENGTHS, Places, View
+from sidecar.store.indexing.shelf import LENGTHS, PlaceFinder, Places, View
 
 _K1 = 1.2
 _B = 0.75
@@ -42,6 +42,7 @@ class _Term:
         self._views = views
         self._text = text
         self._places: dict[int, Places] = {}
+        self._finders: dict[int, PlaceFinder] = {}
 
     def places(self, number: int) -> Places:
         """Where it occurs in the view with this number."""
@@ -50,12 +51,16 @@ class _Term:
             found = self._places[number] = self._views[number].places(self._text)
         return found
 
-    def has(self, message: int) -> bool:
-        """Whether it is in a message."""
-        ordinals = self.places(message >> 32).ordinals
-        ordinal = message & _ORDINAL
-        index = bisect_left(ordinals, ordinal)
-        return index < len(ordinals) and ordinals[index] == ordinal
+    def finder(self, number: int) -> PlaceFinder:
+        """The same, for a look at a few messages."""
+        found = self._finders.get(number)
+        if found is None:
+            found = self._finders[number] = self._views[number].finder(self._text)
+        return found
+
+    def times(self, message: int) -> int:
+        """How often it is in a message."""
+        return self.finder(message >> 32).times(message & _ORDINAL)
 
 
 class _Scores(NamedTuple):
@@ -176,7 +181,7 @@ class Ranking:
         surely = [] if bounded else [term for term in common if term.required]
         bounds = [
             (-value - rest - self._bonus, -message)
-            if had(message, 0) == so_far and all(term.has(message) for term in surely)
+            if had(message, 0) == so_far and all(term.times(message) for term in surely)
             else (-value - rest, -message)
             for message, value in scores.values.items()
         ]
@@ -207,10 +212,8 @@ class Ranking:
         having = scores.having.get(message, 0)
         norm = self._norms[self._lengths(number)[ordinal]]
         for term in terms:
-            ordinals, counts = term.places(number)
-            index = bisect_left(ordinals, ordinal)
-            if index < len(ordinals) and ordinals[index] == ordinal:
-                times = counts[index] if counts else 1
+            times = term.finder(number).times(ordinal)
+            if times:
                 value += term.most * times / (times + norm)
                 having += term.required
         found.values[message] = value
@@ -238,21 +241,24 @@ class Ranking:
     def _from_the_newest(self, term: _Term) -> Iterator[int]:
         for number in reversed(range(len(self._views))):
             allowed = self._allowed_in(number)
-            for ordinal in reversed(term.places(number).ordinals):
+            for ordinal in term.finder(number).backwards():
                 if allowed is None or ordinal in allowed:
                     yield number << 32 | ordinal
 
     def _add_newest_with_all(self, terms: Sequence[_Term], found: set[int]) -> None:
         looked_at = 0
         for number in reversed(range(len(self._views))):
-            rarest, *others = sorted((term.places(number).ordinals for term in terms), key=len)
+            rarest = terms[0].places(number).ordinals
             allowed = self._allowed_in(number)
             end = len(rarest)
             while end:
                 start = max(0, end - _AT_ONCE)
                 shared = set(rarest[start:end])
                 low, high = rarest[start], rarest[end - 1]
-                for other in others:
+                for term in terms[1:]:
+                    if not shared:
+                        break
+                    other = term.places(number).ordinals
                     some = other[bisect_left(other, low) : bisect_right(other, high)]
                     shared.intersection_update(some)
                     looked_at += len(some)

@@ -1,18 +1,21 @@
 """Searches for a literal or a regular expression over the whole history, in order."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from sidecar.store.indexing.covering import Gaps, Part, SearchReads, parts, unchanged
 from sidecar.store.indexing.facets import facets, narrowing
 from sidecar.store.indexing.matching import matcher
 from sidecar.store.indexing.pieces import candidates
+from sidecar.store.indexing.segments import SegmentShelf
 from sidecar.store.indexing.shelf import View
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import SearchQuery
 
 _BATCH = 100
 """Messages that are read in one go."""
+_FIRST_BATCH = 20
+"""Of candidates, of which the hits may be among the first."""
 _AT_FIRST = 4_096
 """Messages whose candidates are worked out first, as the hits are often among them; then ever more are."""
 _MOST_BYTES = 1 << 30
@@ -65,6 +68,8 @@ class Scan:
         self._backwards = wanted.backwards
         self._found: list[int] = []
         self._known = candidates
+        self._shelf: SegmentShelf | None = None
+        """The one that was looked at last, with what was read of it."""
         self._passed = 0
         """Messages whose candidates were worked out."""
         self._first, self._last = first, last
@@ -74,8 +79,8 @@ class Scan:
         """The search itself."""
         while self._first <= self._last:
             candidates, end = yield from self._next_candidates()
-            for start in range(0, len(candidates), _BATCH):
-                stopped = self._look_at(candidates[start : start + _BATCH])
+            for some in _batches(candidates):
+                stopped = self._look_at(some)
                 if stopped is not None:
                     self._move_past(stopped)
                     return Scanned(self._found, stopped if self._first <= self._last else None)
@@ -130,6 +135,10 @@ class Scan:
         shelf = part.shelf
         if shelf is None:
             shelf = self._gaps.gathered(part)
+        elif isinstance(shelf, SegmentShelf):
+            if self._shelf is None or self._shelf.segment != shelf.segment:
+                self._shelf = shelf
+            shelf = self._shelf
         return None if shelf is None else part.view(shelf)
 
     def _every_position(self, part: Part) -> tuple[list[int], int]:
@@ -160,8 +169,9 @@ class Scan:
             if high - low < len(positions) * 2:
                 rows = self._reads.rows(uid, part.first, part.last)
             else:
-                inside = (each for each in positions if part.first <= each <= part.last)
-                rows = [row for each in inside for row in self._reads.rows(uid, each, each)]
+                rows = self._reads.rows_at(
+                    uid, [each for each in positions if part.first <= each <= part.last]
+                )
             found += [(part.owner, row) for row in rows]
         wanted = set(positions)
         return sorted(
@@ -188,3 +198,12 @@ class Scan:
     def _pause(self) -> Generator[None, None, None]:
         yield
         self._record = unchanged(self._reads, self._record)
+
+
+def _batches(positions: list[int]) -> Iterator[list[int]]:
+    """All of them, first in small portions."""
+    start, size = 0, _FIRST_BATCH
+    while start < len(positions):
+        yield positions[start : start + size]
+        start += size
+        size = min(2 * size, _BATCH)

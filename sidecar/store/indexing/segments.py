@@ -15,13 +15,15 @@ from sidecar.store.indexing.blocks import (
 from sidecar.store.indexing.gathering import Gathered
 from sidecar.store.indexing.keys import ANYWHERE, block_of, is_character, is_pair
 from sidecar.store.indexing.places import (
+    KeptPlaces,
     decode_places,
     encode_places,
     frequency_of,
+    is_many,
     kept_apart,
     place_apart,
 )
-from sidecar.store.indexing.shelf import NOWHERE, Places, Shelf
+from sidecar.store.indexing.shelf import NOWHERE, ListedPlaces, PlaceFinder, Places, Shelf
 from sidecar.store.indexing.spelling import blocks_to_read, joint_vocabulary, vocabulary_blocks, words_with
 
 FORMAT = 5
@@ -90,6 +92,12 @@ class SegmentShelf:
         self._read = read
         self._read_stamps = read_stamps
         self._found: dict[str, bytes] = {}
+        self._words: dict[tuple[str, bool, bool], tuple[list[str], bool]] = {}
+
+    @property
+    def segment(self) -> Segment:
+        """What is noted of the segment."""
+        return self._segment
 
     def blocks(self, terms: Iterable[str]) -> list[tuple[int, int]]:
         """The blocks that tell where the terms occur, and the one with the lengths."""
@@ -100,6 +108,11 @@ class SegmentShelf:
         """See `Shelf`."""
         encoded = self._encoded(term)
         return Places(*decode_places(self._whole(encoded))) if encoded else NOWHERE
+
+    def finder(self, term: str) -> PlaceFinder:
+        """See `Shelf`."""
+        encoded = self._whole(self._encoded(term))
+        return KeptPlaces(encoded) if is_many(encoded) else ListedPlaces(self.places(term))
 
     def frequency(self, term: str) -> int:
         """See `Shelf`."""
@@ -123,9 +136,12 @@ class SegmentShelf:
 
     def words(self, part: str, *, opens: bool, closes: bool) -> tuple[list[str], bool]:
         """See `Shelf`."""
-        if self.fetch is not None:
-            self.fetch([(self._number, number) for number in blocks_to_read(part)])
-        return words_with(self._number, self._read, part, opens=opens, closes=closes)
+        key = part, opens, closes
+        if key not in self._words:
+            if self.fetch is not None:
+                self.fetch([(self._number, number) for number in blocks_to_read(part)])
+            self._words[key] = words_with(self._number, self._read, part, opens=opens, closes=closes)
+        return self._words[key]
 
     def _encoded(self, term: str) -> bytes:
         found = self._found.get(term)
@@ -275,7 +291,7 @@ class _Joined:
                 counts[term] = bytearray(b"\1") * len(known)
             known += [start + ordinal for ordinal in ordinals]
             if term in counts:
-                counts[term] += counted or b"\1" * len(ordinals)
+                counts[term].extend(counted or b"\1" * len(ordinals))
 
 
 def _term_blocks(

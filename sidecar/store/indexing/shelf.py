@@ -1,7 +1,7 @@
 """A stretch of one session's messages with the places at which terms occur."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import log2
 from typing import NamedTuple, Protocol
 
@@ -22,6 +22,36 @@ class Places(NamedTuple):
 NOWHERE = Places((), ())
 
 
+class PlaceFinder(Protocol):
+    """Where a term occurs, message by message."""
+
+    def times(self, ordinal: int) -> int:
+        """How often it occurs in a message, 0 where it does not."""
+        ...
+
+    def backwards(self) -> Iterator[int]:
+        """The ordinals, from the last one on."""
+        ...
+
+
+class ListedPlaces:
+    """`PlaceFinder` over places that are listed."""
+
+    def __init__(self, places: Places) -> None:
+        self._ordinals, self._counts = places
+
+    def times(self, ordinal: int) -> int:
+        """See `PlaceFinder`."""
+        index = bisect_left(self._ordinals, ordinal)
+        if index == len(self._ordinals) or self._ordinals[index] != ordinal:
+            return 0
+        return self._counts[index] if self._counts else 1
+
+    def backwards(self) -> Iterator[int]:
+        """See `PlaceFinder`."""
+        return reversed(self._ordinals)
+
+
 class Shelf(Protocol):
     """Messages in order, numbered from 0; `first` is the position of the one with ordinal 0."""
 
@@ -30,6 +60,10 @@ class Shelf(Protocol):
 
     def places(self, term: str) -> Places:
         """Where a term occurs."""
+        ...
+
+    def finder(self, term: str) -> PlaceFinder:
+        """Where a term occurs, for a look at a few messages."""
         ...
 
     def frequency(self, term: str) -> int:
@@ -77,6 +111,12 @@ class View(NamedTuple):
             return found
         start, stop = bisect_left(ordinals, self.low), bisect_left(ordinals, self.high)
         return Places(ordinals[start:stop], counts[start:stop])
+
+    def finder(self, term: str) -> PlaceFinder:
+        """The same, for a look at a few messages of the part."""
+        if self.low == 0 and self.high >= self.shelf.count:
+            return self.shelf.finder(term)
+        return ListedPlaces(self.places(term))
 
     def frequency(self, term: str) -> int:
         """In how many messages of the part a term occurs."""

@@ -87,6 +87,10 @@ class MemoryTables:
         """Whether there is a session of that uid."""
         return uid in self._sessions
 
+    def rows_at(self, uid: int, positions: Sequence[int]) -> list[MessageRow]:
+        """See `SearchReads`."""
+        return [row for position in positions for row in self._rows[uid].between(position, position)]
+
     def shelves(self, uid: int, first: int, last: int) -> "list[Shelf]":
         """See `SearchReads`; everything is gathered from the messages."""
         del uid, first, last

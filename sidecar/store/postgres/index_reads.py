@@ -10,8 +10,8 @@ from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.postgres.connection import Connection
 from sidecar.store.postgres.index_rows import Key, block_id, blocks_in
 from sidecar.store.postgres.lookups import PostgresLookups
-from sidecar.store.postgres.reads import SESSION_COLUMNS, PostgresReads, session_record
-from sidecar.store.records import SessionRecord
+from sidecar.store.postgres.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, PostgresReads, session_record
+from sidecar.store.records import MessageRow, SessionRecord
 
 SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms, bundle, start"
 
@@ -50,6 +50,7 @@ _SUMS_OF_SEGMENTS = (
     "coalesce(sum(first), 0)::bigint, coalesce(sum(bundle), 0)::bigint FROM search_segments "
     f"WHERE live AND format = {FORMAT}"
 )
+_ROWS_AT = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE session = %s AND position = ANY(%s::bigint[])"
 _STAMPS = (
     "SELECT timestamp_ms FROM messages WHERE session = %s AND position BETWEEN %s AND %s ORDER BY position"
 )
@@ -80,6 +81,10 @@ class PostgresSearchReads(PostgresLookups, IndexReads):
         super().__init__(connection)
         self._kept: OrderedDict[Key, bytes | None] = OrderedDict()
         self._kept_bytes = 0
+
+    def rows_at(self, uid: int, positions: Sequence[int]) -> list[MessageRow]:
+        """See `SearchReads`."""
+        return list(map(MessageRow._make, self.query(_ROWS_AT, (uid, list(positions)))))
 
     def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
         """See `SearchReads`."""

@@ -3,15 +3,15 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from sidecar.store.indexing.blocks import APART_BLOCKS, LENGTHS_BLOCK, VOCABULARY_BLOCKS
+from sidecar.store.indexing.blocks import VOCABULARY_BLOCKS
 from sidecar.store.indexing.bundles import BundleShelf, HeldShelf
 from sidecar.store.indexing.covering import Sums
 from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
 from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.indexing.spelling import unpacked
-from sidecar.store.records import SessionRecord
+from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.sqlite.connection import Connection
-from sidecar.store.sqlite.reads import SESSION_COLUMNS, SQLiteReads, session_record
+from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
 
 SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms, bundle, start"
 
@@ -46,8 +46,9 @@ _SUMS_OF_SEGMENTS = (
     "SELECT count(*), coalesce(sum(segment), 0), coalesce(sum(session), 0), coalesce(sum(first), 0), "
     "coalesce(sum(bundle), 0) FROM search_segments WHERE live"
 )
+_ROWS_AT = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE session = ? AND position IN ({{}})"
 _STAMPS = "SELECT timestamp_ms FROM messages WHERE session = ? AND position BETWEEN ? AND ? ORDER BY position"
-_KEPT_BYTES = 32 << 20
+_KEPT_BYTES = 48 << 20
 _KEPT_SUMS = 8
 
 
@@ -80,6 +81,11 @@ class SQLiteSearchReads(IndexReads):
         self._sums: dict[tuple[str, str | None], tuple[int, Sums]] = {}
         self._kept: OrderedDict[tuple[int, int], bytes | None] = OrderedDict()
         self._kept_bytes = 0
+
+    def rows_at(self, uid: int, positions: Sequence[int]) -> list[MessageRow]:
+        """See `SearchReads`."""
+        statement = _ROWS_AT.format(", ".join("?" * len(positions)))
+        return list(map(MessageRow._make, self.query(statement, (uid, *positions))))
 
     def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
         """See `SearchReads`."""
@@ -131,7 +137,7 @@ class SQLiteSearchReads(IndexReads):
         return [session_record(row) for row in self.query(_READABLE, (namespace, agent_id))]
 
     def _block(self, segment: int, number: int) -> bytes | None:
-        if not (VOCABULARY_BLOCKS <= number < APART_BLOCKS or number == LENGTHS_BLOCK):
+        if number < VOCABULARY_BLOCKS:
             return self.block(segment, number)
         key = segment, number
         if key in self._kept:
