@@ -27,7 +27,9 @@ PARTS = 4
 """Passages of one message at most."""
 NEIGHBOUR, REPLY = 0.4, 0.8
 """What the message before or behind a hit is worth of the hit itself, where it is short; what the reply to a
-question is."""
+question is. One further away is worth as much of its neighbour."""
+REACH = 2
+"""How many messages away a neighbour may be."""
 SHORT = 120
 """Rough tokens of a message up to which it is recalled as a neighbour."""
 RESULT = 900
@@ -68,7 +70,10 @@ async def retrieve(source: RemarkSource, asked: Situation, last: int) -> list[Pa
     if not found.hits:
         return []
     near = {
-        p for hit in found.hits[: HITS // 3] for p in (hit.position - 1, hit.position + 1) if 1 <= p <= last
+        p
+        for hit in found.hits[: HITS // 3]
+        for p in range(hit.position - REACH, hit.position + REACH + 1)
+        if 1 <= p <= last
     }
     scores = {hit.position: hit.score for hit in found.hits}
     known = await source.remarks(sorted(near | set(scores)))
@@ -167,16 +172,14 @@ def _dense(score: float, text: str) -> float:
 
 
 def _neighbours(hits: Sequence[Passage], known: dict[int, Remark]) -> list[Passage]:
-    """Short replies to what was found, and short questions before it."""
+    """Short messages around what was found: the reply, the question before, what came of it."""
     found: list[Passage] = []
     for hit in hits:
         asks = hit.remark.text.rstrip()[-1:] in _ASKING
-        for position, share in (
-            (hit.remark.position + 1, REPLY if asks else NEIGHBOUR),
-            (hit.remark.position - 1, NEIGHBOUR),
-        ):
-            remark = known.get(position)
+        for away in range(-REACH, REACH + 1):
+            remark = known.get(hit.remark.position + away) if away else None
             if remark is not None and _is_short(remark.text):
+                share = REPLY if asks and away == 1 else NEIGHBOUR ** abs(away)
                 found.append(Passage(remark, 0, 1, remark.text, hit.score * share))
     return sorted(found, key=lambda passage: -passage.score)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar, cast
 
@@ -22,6 +22,8 @@ KEPT_TEXTS = 4096
 """Texts whose ids are kept for the next time."""
 FADES = 0.99
 """What a use is worth after each further call: values in use come before those of long ago."""
+BESIDE = 3
+"""How far from a value that was passed to a tool, in the result that gave it, ids count as used as well."""
 ARGUMENTS_SHARE = 0.7
 """Share of the room that goes to what was passed to tools where their results have ids too."""
 
@@ -47,6 +49,8 @@ class WorkingSet:
         self._uses: dict[tuple[str, str], tuple[float, int]] = {}
         """By tool and value: what its uses were worth at the last one, and at which call that was."""
         self._found: dict[str, tuple[float, int]] = {}
+        self._given: dict[str, Sequence[str]] = {}
+        """The ids of the result in which an id stood last."""
         self._calls = 0
 
     def add(self, reading: Reading) -> None:
@@ -55,13 +59,15 @@ class WorkingSet:
             self._calls += 1
             for value in dict.fromkeys(_values(call.arguments)):
                 self._count(self._uses, (call.name, value))
+                self._count_beside(value)
         for name in _ids(reading.text):
             if name in self._found:
                 self._count(self._found, name)
         for result in reading.results:
-            for name in reversed(_ids(result.text)):
-                if not _NOISE.match(name):
-                    self._count(self._found, name)
+            names = [name for name in _ids(result.text) if not _NOISE.match(name)]
+            for name in reversed(names):
+                self._count(self._found, name)
+                self._given[name] = names
 
     def lines(self, room: int, count: Callable[[str], int], visible: str = "") -> list[str]:
         """One line for each tool with the values passed to it, and one with ids out of results.
@@ -79,6 +85,15 @@ class WorkingSet:
             by_tool.setdefault(tool, []).append(value)
         lines = [f"{tool}: {', '.join(values)}" for tool, values in by_tool.items()]
         return [*lines, f"in results: {', '.join(listed)}"] if listed else lines
+
+    def _count_beside(self, value: str) -> None:
+        """Who takes one of a list goes on with the others: they count, too."""
+        names = self._given.get(value)
+        if names is None:
+            return
+        at = names.index(value)
+        for name in (*names[max(at - BESIDE, 0) : at], *names[at + 1 : at + 1 + BESIDE]):
+            self._count(self._found, name)
 
     def _count(self, uses: dict[_K, tuple[float, int]], key: _K) -> None:
         worth, at = uses.pop(key, (0.0, self._calls))

@@ -74,6 +74,13 @@ def test_the_short_reply_to_a_hit_comes_along(talk: Talk) -> None:
     assert {1, 2} <= {passage.remark.position for passage in talk.retrieved("painters")}
 
 
+def test_what_came_of_a_hit_two_messages_later_comes_along(talk: Talk) -> None:
+    talk.say(
+        "hi", "Hello!", "I am in trouble today.", "Tell me.", "A speech next week frightens me.", "Oh", "no"
+    )
+    assert {p.remark.position for p in talk.retrieved("trouble")} == {1, 2, 3, 4, 5}
+
+
 def test_of_a_long_message_the_part_that_fits_is_taken(talk: Talk) -> None:
     filler = "Nothing of interest happens in this sentence. " * 60
     talk.say("hi", f"{filler}The harbour gate opens with code 7731. {filler}")

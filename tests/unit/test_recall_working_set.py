@@ -42,6 +42,17 @@ def test_ids_out_of_results_are_kept_though_nobody_used_them_yet() -> None:
     assert found == ["in results: XK42B7, 1990-04-05, card_4421"]
 
 
+def test_ids_beside_one_that_was_used_come_before_newer_ones() -> None:
+    listed = gave(json.dumps([f"BOOKING{n}" for n in range(10, 30)]))
+    newer = gave(json.dumps([f"flight_{n}" for n in range(10)]))
+    found = lines(listed, called("look_up", booking="BOOKING20"), newer, room=60)
+    assert found[1].startswith("in results: BOOKING")
+    assert {f"BOOKING{n}" for n in (17, 18, 19, 21, 22, 23)} <= set(
+        found[1].removeprefix("in results: ").split(", ")
+    )
+    assert "BOOKING16" not in found[1]
+
+
 def test_what_the_model_sees_anyway_is_left_out() -> None:
     assert lines(called("read", path="src/a.py"), visible="see src/a.py") == []
 
