@@ -10,6 +10,8 @@ import pytest
 from tests.client_kit import run_cli
 
 CODE = "The code of the gate is 4711, and it changes in May."
+MEANT = "We keep the emergency cash in the blue teapot on the top shelf."
+MEANING = "Where is the money for bad days hidden?"
 FILLER = "We talked about the weather and about the garden, at length and without any result. "
 
 
@@ -76,8 +78,12 @@ def test_people_get_a_table_and_a_chart(tmp_path: Path) -> None:
 
 
 def test_simple_ways_stand_beside_an_engine_in_one_run(tmp_path: Path) -> None:
-    file = written(tmp_path, session())
-    told = ("--engine", "recall", "--baselines", "--budgets", "600", "--prefix-budget", "600", "--json")
+    asked = session()
+    for message in asked["messages"]:
+        if FILLER in message["content"]:
+            message["content"] *= 12  # caches of providers keep what is longer than 4096 tokens
+    file = written(tmp_path, asked)
+    told = ("--engine", "recall", "--baselines", "--budgets", "600", "--prefix-budget", "5k", "--json")
     done = run_cli("eval", str(file), *told, state_dir=tmp_path)
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)["results"]
@@ -92,6 +98,32 @@ def test_simple_ways_stand_beside_an_engine_in_one_run(tmp_path: Path) -> None:
     assert not any(at["overByCharacters"] or at["overBudget"] or at["invalid"] for at in found.values())
     assert [bool(result["search"]) for result in results] == [True, False, True, True]
     assert results[1]["prefix"]["kept"] < results[0]["prefix"]["kept"]
+
+
+def test_an_engine_is_measured_with_and_without_meaning_in_one_run(tmp_path: Path) -> None:
+    meant = {
+        "session_id": "garden",
+        "messages": [
+            {"id": 0, "role": "user", "content": MEANT},
+            *session()["messages"][2:],
+        ],
+        "questions": [{"id": "q", "type": "fact", "prompt": MEANING, "evidence": [[0]]}],
+    }
+    told = ("--engine", "recall", "--baselines", "--meaning", "both", "--budgets", "600", "--json")
+    done = run_cli("eval", str(written(tmp_path, meant)), *told, state_dir=tmp_path)
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)["results"]
+    found = {result["engine"]: result["budgets"][0]["found"] for result in results}
+    assert list(found) == ["recall", "recall+meaning", "recency", "fts5", "fts5+neighbours"]
+    assert (found["recall"], found["recall+meaning"]) == (0, 1)
+
+
+def test_meaning_is_not_measured_where_vectors_are_never_made(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[search]\nmeaning = 'off'\n")
+    told = ("--engine", "recall", "--meaning", "off", "--config", str(config), "--budgets", "600", "--json")
+    done = run_cli("eval", str(written(tmp_path, session())), *told, state_dir=tmp_path)
+    assert [result["engine"] for result in json.loads(done.stdout)["results"]] == ["recall"]
 
 
 def test_a_context_that_cannot_fit_counts_as_nothing_found(tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ class Questioner:
         texts = {message.name: message.text for message in session.messages}
         for at, message in enumerate(session.messages):
             await self._timed("ingest", self._subject.tell(session.session_id, message))
+            if at in questions:
+                await self._subject.settle()
             for question in questions.get(at, ()):
                 await self._search(session.session_id, question, texts)
                 for budget in self._budgets:

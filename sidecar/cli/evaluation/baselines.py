@@ -73,6 +73,9 @@ class Baseline:
             )
             told.pieces.append(_Piece(len(told.units) - 1, message, text, self._count(text) + LINE))
 
+    async def settle(self) -> None:
+        """See `Subject`; nothing is done behind."""
+
     async def context(self, session_id: str, budget: int, prompt: str | None) -> Context:
         """See `Subject`."""
         told = self._sessions[session_id]

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from sidecar.cli.evaluation.baselines import BASELINES
-from sidecar.cli.evaluation.evaluating import Plan, evaluate
+from sidecar.cli.evaluation.evaluating import Measured, Plan, evaluate
 from sidecar.cli.evaluation.figures import Evaluation, FileFigures
 from sidecar.cli.evaluation.questions import read_sessions
 from sidecar.cli.evaluation.report import print_evaluation
@@ -18,6 +18,13 @@ from sidecar.cli.options import Common, common_options
 from sidecar.cli.printing import console, print_json
 from sidecar.cli.replay.budgets import token_budget
 from sidecar.tokens.choose import counter
+
+_MEANINGS: dict[str | None, tuple[bool | None, ...]] = {
+    None: (None,),
+    "off": (False,),
+    "on": (True,),
+    "both": (False, True),
+}
 
 
 def _budgets(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
@@ -37,6 +44,11 @@ def _budgets(context: click.Context, parameter: click.Parameter, value: str) -> 
     "--engine", "engines", multiple=True, metavar="ID", help="Engine to measure; may be given several times."
 )
 @click.option("--baselines", is_flag=True, help="Also measure recency and full-text search, to compare with.")
+@click.option(
+    "--meaning",
+    type=click.Choice(["off", "on", "both"]),
+    help="Search by words only, by meaning too, or measure either (default: as configured).",
+)
 @click.option(
     "--budgets",
     callback=_budgets,
@@ -58,6 +70,7 @@ def command(
     data: Sequence[Path],
     engines: Sequence[str],
     baselines: bool,
+    meaning: str | None,
     budgets: list[int],
     limit: int | None,
     prefix_budget: int | None,
@@ -70,20 +83,22 @@ def command(
     budget. Evidence counts as found where half of it or more stands in the context word for word. Exit code 1
     where an answer of an engine is invalid or over its budget.
     With --baselines, the newest messages alone ("recency") and SQLite's full-text search with stemming stand
-    beside the engines, the latter also with the passages around each hit ("fts5+neighbours").
+    beside the engines, the latter also with the passages around each hit ("fts5+neighbours"). With --meaning
+    both, every engine is measured without and with search by meaning, which needs the extra `semantic`;
+    questions wait until everything that was told has its vectors.
     """
     files = [(path.name, read_sessions(path)) for path in data]
     counting = counter("auto")
     plan = Plan(budgets, limit, prefix_budget)
-    chosen: list[str | None] = [*engines] or [None]
+    chosen = [Measured(engine, by) for engine in engines or (None,) for by in _MEANINGS[meaning]]
     if baselines:
-        chosen += BASELINES
+        chosen += map(Measured, BASELINES)
     total = len(chosen) * sum(len(session.messages) for _, sessions in files for session in sessions)
     results: list[FileFigures] = []
     with _progress(total) as advance:
         for name, sessions in files:
             results += [
-                evaluate(common, engine, name, sessions, plan, counting, advance) for engine in chosen
+                evaluate(common, measured, name, sessions, plan, counting, advance) for measured in chosen
             ]
     evaluation = Evaluation(
         ok=not any(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol, TypeVar
@@ -27,6 +27,25 @@ FORMAT = "openai"
 T = TypeVar("T")
 
 
+class Measured(NamedTuple):
+    """An engine, or something simpler, as it is to be measured."""
+
+    name: str | None
+    """An id, `None` for the configured engine, or a name of `baselines`."""
+    meaning: bool | None = None
+    """Whether it searches by meaning too; `None` leaves that to the configuration."""
+
+    @property
+    def suffix(self) -> str:
+        """What its name is told with."""
+        return "+meaning" if self.meaning else ""
+
+    @property
+    def config(self) -> Mapping[str, object] | None:
+        """Settings of its sidecar."""
+        return None if self.meaning is None else {"search": {"meaning": "on" if self.meaning else "off"}}
+
+
 class Plan(NamedTuple):
     """What to measure."""
 
@@ -40,7 +59,7 @@ class Plan(NamedTuple):
 
 def evaluate(
     common: Common,
-    engine: str | None,
+    measured: Measured,
     file: str,
     sessions: Sequence[EvaluationSession],
     plan: Plan,
@@ -49,12 +68,12 @@ def evaluate(
 ) -> FileFigures:
     """What an engine, or something simpler, does with the questions of a file.
 
-    `engine` is an id, `None` for the configured one, or a name of `baselines`. Every run of an engine has a
-    sidecar and a store of its own. `advance` is called once for every message that is played.
+    Every run of an engine has a sidecar and a store of its own. `advance` is called once for every message
+    that is played.
     """
     spoken = dialect(FORMAT)
     tally = Tally(spoken, counter)
-    run = _runner(common, engine, counter)
+    run = _runner(common, measured, counter)
 
     async def ask(subject: Subject) -> Asked:
         questioner = Questioner(subject, spoken, tally, plan.budgets, advance)
@@ -66,7 +85,7 @@ def evaluate(
     name, asked = run(ask)
     return FileFigures(
         file=file,
-        engine=name,
+        engine=name + measured.suffix,
         sessions=len(sessions),
         messages=sum(len(session.messages) for session in sessions),
         budgets=[_at_budget(budget, asked.answers) for budget in plan.budgets],
@@ -105,7 +124,8 @@ class Run(Protocol):
     def __call__(self, work: Callable[[Subject], Coroutine[object, object, T]]) -> tuple[str, T]: ...
 
 
-def _runner(common: Common, engine: str | None, counter: TokenCounter) -> Run:
+def _runner(common: Common, measured: Measured, counter: TokenCounter) -> Run:
+    engine = measured.name
     simple = baselines(counter.count).get(engine or "")
 
     def with_baseline(work: Callable[[Subject], Coroutine[object, object, T]]) -> tuple[str, T]:
@@ -114,11 +134,13 @@ def _runner(common: Common, engine: str | None, counter: TokenCounter) -> Run:
 
     def with_engine(work: Callable[[Subject], Coroutine[object, object, T]]) -> tuple[str, T]:
         async def answered(client: SidecarClient) -> tuple[str, T]:
-            return client.engine.id, await work(SidecarSubject(client))
+            subject = SidecarSubject(client, by_meaning=bool(measured.meaning))
+            return client.engine.id, await work(subject)
 
         with TemporaryDirectory(prefix="context-sidecar-") as folder:
             placed = common._replace(state_dir=Path(folder))
-            return with_client(client_for(placed, engine=engine, message_format=FORMAT), answered)
+            client = client_for(placed, engine=engine, message_format=FORMAT, config=measured.config)
+            return with_client(client, answered)
 
     return with_baseline if simple else with_engine
 

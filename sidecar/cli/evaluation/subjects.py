@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import time
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -13,6 +16,8 @@ from sidecar.client.sidecar_client import SidecarClient
 from sidecar.protocol.times import parse_rfc3339
 
 SEARCH_TOOL = "context_search"
+LOOKED_S = 0.02
+"""Seconds after which it is looked again whether vectors are made."""
 
 
 class Context(NamedTuple):
@@ -52,6 +57,10 @@ class Subject(Protocol):
         """The passages that fit best, best first; `None` where there is no search."""
         ...
 
+    async def settle(self) -> None:
+        """Be ready for questions about everything that was told."""
+        ...
+
 
 class _Hits(msgspec.Struct, frozen=True):
     """The part of the tool's structured content that is looked at."""
@@ -65,15 +74,28 @@ class _Hits(msgspec.Struct, frozen=True):
     hits: Sequence[Hit] = ()
 
 
-class SidecarSubject:
-    """An engine behind a sidecar, over the wire."""
+VECTORS_S = 600.0
+"""Longest wait for vectors of what was told: they are made behind everything else."""
+_WAITING = re.compile(r"by words and meaning, (\d+) messages wait")
 
-    def __init__(self, client: SidecarClient) -> None:
+
+class VectorsMissing(Exception):
+    """Raised where search by meaning is to be measured, and cannot be used."""
+
+
+class SidecarSubject:
+    """An engine behind a sidecar, over the wire; with `by_meaning` one that is to have all vectors."""
+
+    def __init__(self, client: SidecarClient, *, by_meaning: bool = False) -> None:
         self._client = client
+        self._by_meaning = by_meaning
+        self._settled = False
+        """Whether nothing was told since the last question."""
         self._searchable: dict[str, bool] = {}
 
     async def tell(self, session_id: str, message: RecordedMessage) -> None:
         """Ingest a message, with its time where that is RFC 3339."""
+        self._settled = False
         await self._client.ingest(
             session_id,
             message.encoded(),
@@ -97,6 +119,28 @@ class SidecarSubject:
         content = (await self._client.call_tool(session_id, SEARCH_TOOL, arguments)).structured_content
         hits = msgspec.json.decode(bytes(content), type=_Hits).hits if content else ()
         return [FoundPassage(hit.message_id, hit.text) for hit in hits]
+
+    async def settle(self) -> None:
+        """Wait for vectors of everything that was told, where search by meaning is to be measured.
+
+        Raises:
+            VectorsMissing: the sidecar searches by words only, or takes too long.
+        """
+        if not self._by_meaning or self._settled:
+            return
+        deadline = time.monotonic() + VECTORS_S
+        while True:
+            checks = (await self._client.doctor()).checks
+            told = next(check.message for check in checks if check.name == "search")
+            waiting = _WAITING.match(told)
+            if waiting is None:
+                raise VectorsMissing(f"search by meaning cannot be measured: {told}")
+            if waiting[1] == "0":
+                self._settled = True
+                return
+            if time.monotonic() > deadline:
+                raise VectorsMissing(f"{waiting[1]} messages still wait for their vectors")
+            await asyncio.sleep(LOOKED_S)
 
 
 def _is_time(text: str) -> bool:
