@@ -200,7 +200,7 @@ MIGRATIONS = (
         SELECT row_id, timestamp_ms, session, position, turn, number, flags, role, name, turn_label, inner_id,
         body FROM wide_messages ORDER BY session, position;
     DROP TABLE wide_messages;
-    ALTER TABLE messages ADD PRIMARY KEY (session, position);
+    ALTER TABLE messages ADD PRIMARY KEY (session, position) WITH (fillfactor = 100);
     CREATE INDEX message_by_name ON messages (session, left(name, 200)) WHERE name IS NOT NULL;
     CREATE UNIQUE INDEX message_by_number ON messages (session, number) WHERE number IS NOT NULL;
     CREATE INDEX message_by_inner_id ON messages (session, left(inner_id, 200)) WHERE inner_id IS NOT NULL;
