@@ -28,7 +28,7 @@ _SEGMENTS_IN = (
 _LIVE_AFTER = (
     f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE segment > %s AND live AND format = {FORMAT}"
 )
-_LIVE = f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE segment = %s AND live AND format = {FORMAT}"
+_BUNDLES = f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE session = 0 AND live AND format = {FORMAT}"
 _ROW_WITH = (
     "SELECT block, content FROM search_blocks WHERE block <= wanted AND block >= wanted >> 16 << 16 "
     "ORDER BY block DESC LIMIT 1"
@@ -81,6 +81,12 @@ class PostgresSearchReads(PostgresLookups, IndexReads):
         super().__init__(connection)
         self._kept: OrderedDict[Key, bytes | None] = OrderedDict()
         self._kept_bytes = 0
+        self._bundles: dict[int, Segment] | None = None
+
+    def begin(self) -> None:
+        """See `PostgresLookups`."""
+        super().begin()
+        self._bundles = None
 
     def rows_at(self, uid: int, positions: Sequence[int]) -> list[MessageRow]:
         """See `SearchReads`."""
@@ -99,9 +105,10 @@ class PostgresSearchReads(PostgresLookups, IndexReads):
         return list(map(Segment._make, self.query(_LIVE_AFTER, (segment,))))
 
     def bundle(self, number: int) -> Segment | None:
-        """See `SearchReads`."""
-        found = self.query(_LIVE, (number,))
-        return Segment._make(found[0]) if found else None
+        """See `SearchReads`; a view asks for all at once, as searches of many sessions look into each."""
+        if self._bundles is None:
+            self._bundles = {row[0]: Segment._make(row) for row in self.query(_BUNDLES)}
+        return self._bundles.get(number)
 
     def shelf(self, segment: Segment) -> Shelf:
         """See `SearchReads`."""
