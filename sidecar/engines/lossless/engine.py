@@ -7,6 +7,8 @@ from collections.abc import Coroutine, Mapping
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from msgspec import structs
+
 from sidecar.engine.contract import (
     AfterTurnRequest,
     AssembleRequest,
@@ -20,13 +22,15 @@ from sidecar.engine.contract import (
     StoringEngine,
 )
 from sidecar.engine.host import EngineHost
-from sidecar.engine.window import SLACK, keep_window
+from sidecar.engine.window import SLACK, Window, keep_window
 from sidecar.engines.lossless.background import make_room, pay_debt, tidy
 from sidecar.engines.lossless.book import Book, Books
 from sidecar.engines.lossless.compaction import compact, current_tokens
 from sidecar.engines.lossless.defaults import Tuning
 from sidecar.engines.lossless.growth import grow
+from sidecar.engines.lossless.hints import Asked, Hints, HintWriter, hints_of, keep_hints, what_is_asked
 from sidecar.engines.lossless.planning import items_of, plan
+from sidecar.engines.lossless.view import View
 from sidecar.engines.lossless.writing import Task
 
 if TYPE_CHECKING:
@@ -39,6 +43,8 @@ GUIDE = (
     "shows messages word for word."
 )
 """Goes with summaries; always the same, so that prompt caches hit."""
+HINT_SHARE = 0.5
+"""Share of the room that is left, which a hint takes at most: messages to come need it too."""
 
 
 class LosslessEngine(StoringEngine):
@@ -58,6 +64,7 @@ class LosslessEngine(StoringEngine):
         self._tuning = settings.tuning() if settings else Tuning()
         self._books = Books(self._tuning)
         self._quick = Task(host, self._tuning, host.extractive)
+        self._hints = HintWriter()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -88,13 +95,41 @@ class LosslessEngine(StoringEngine):
             if not window.moved:
                 return Assembly(items=items_of(None, window))
         else:
-            window = await keep_window(session.timeline, request.budget, cut, book.view_cost(session) + guide)
+            asked, known = await self._hinted(session, view, request)
+            reserve = book.view_cost(session) + known.cost(session.count) + guide
+            window = await keep_window(session.timeline, request.budget, cut, reserve)
             if not window.moved:
-                return Assembly(items=items_of(view, window), system_prompt_addition=GUIDE)
+                left = request.budget - window.tokens - reserve
+                return await self._with_hints(session, view, window, asked, known, left)
         room = max(request.budget - guide, 0)
         planned = await plan(self._quick, session, book, room, int(room * SLACK))
         await book.keep_view(session, planned.view, planned.beside)
-        return Assembly(items=planned.items(), system_prompt_addition=GUIDE if planned.view else None)
+        if planned.view is None:
+            return Assembly(items=items_of(None, planned.window))
+        asked, known = await self._hinted(session, planned.view, request)
+        left = room - planned.tokens - known.cost(session.count)
+        return await self._with_hints(session, planned.view, planned.window, asked, known, left)
+
+    async def _hinted(
+        self, session: Session, view: View, request: AssembleRequest
+    ) -> tuple[Asked | None, Hints]:
+        """What is asked, and what was pointed to since the view began."""
+        if not self._tuning.hint_tokens:
+            return None, Hints(view="")
+        asked = await what_is_asked(session, request.prompt)
+        return asked, await hints_of(session, view, asked)
+
+    async def _with_hints(
+        self, session: Session, view: View, window: Window, asked: Asked | None, known: Hints, left: int
+    ) -> Assembly:
+        """The view and the window, with a hint at what is asked where there is room for one."""
+        if asked is not None:
+            room = min(self._tuning.hint_tokens, int(left * HINT_SHARE))
+            hint = await self._hints.hint(session, view, window, asked, known, room)
+            if hint is not None:
+                known = structs.replace(known, given=(*known.given, hint))
+                await keep_hints(session, known)
+        return Assembly(items=items_of(view, window, known.given), system_prompt_addition=GUIDE)
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
         """Writes summaries, with a model where there is one, then swaps them in."""

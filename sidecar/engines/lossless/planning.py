@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sidecar.engine.contract import Kept, Made, Session
@@ -9,6 +10,7 @@ from sidecar.engine.entry import Entry
 from sidecar.engine.window import Window, cut_window
 from sidecar.engines.lossless.book import Book
 from sidecar.engines.lossless.cover import cover
+from sidecar.engines.lossless.hints import Hint
 from sidecar.engines.lossless.view import View, total
 from sidecar.engines.lossless.writing import Task
 from sidecar.store.contract import SummaryNode
@@ -26,16 +28,15 @@ class Plan(NamedTuple):
     """Summaries that were made for the view."""
     tokens: int
 
-    def items(self) -> list[Kept | Made]:
-        """The choice as an answer."""
-        return items_of(self.view, self.window)
 
-
-def items_of(view: View | None, window: Window) -> list[Kept | Made]:
-    """System messages, summaries, then messages in full."""
+def items_of(view: View | None, window: Window, hints: Sequence[Hint] = ()) -> list[Kept | Made]:
+    """System messages, summaries, then messages in full, each hint behind its anchor."""
     items: list[Kept | Made] = [Kept(entry, "system") for entry in window.system]
     items += [segment.as_message() for segment in view.segments] if view else []
-    return items + [Kept(entry, "system" if entry.role == "system" else "recent") for entry in window.entries]
+    for entry in window.entries:
+        items.append(Kept(entry, "system" if entry.role == "system" else "recent"))
+        items += [hint.as_message() for hint in hints if hint.anchor == entry.message_id]
+    return items
 
 
 async def plan(task: Task, session: Session, book: Book, budget: int, target: int) -> Plan:

@@ -33,6 +33,8 @@ class LosslessSettings(BaseModel):
     grantTokens: int = Field(default=defaults.GRANT_TOKENS, ge=0)
     """What a subagent that was spawned in isolation may read of its parent's history by the tools, until it
     ends, in tokens; 0 for nothing."""
+    hintTokens: int = Field(default=defaults.HINT_TOKENS, ge=0, le=16_000)
+    """Upper bound for what one prompt has pointed to behind the summaries, in tokens; 0 for nothing."""
     modelCalls: int = Field(default=defaults.MODEL_CALLS, ge=0)
     """Summaries that a model is asked for within `modelWindowMs`, for one session."""
     modelWindowMs: int = Field(default=defaults.MODEL_WINDOW_MS, ge=1)
@@ -55,6 +57,7 @@ class LosslessSettings(BaseModel):
             summary_share=self.summaryShare,
             payload_tokens=self.payloadTokens,
             grant_tokens=self.grantTokens,
+            hint_tokens=self.hintTokens,
             model_calls=self.modelCalls,
             model_window_ms=self.modelWindowMs,
             model_pause_ms=self.modelPauseMs,

@@ -20,8 +20,9 @@ from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
 from sidecar.engine.window import whole_window
 from sidecar.engines.recall.defaults import COMPACT_TO
-from sidecar.engines.recall.planning import Planner, asked_last, prompt_key
+from sidecar.engines.recall.planning import Planner
 from sidecar.engines.recall.state import NEVER_GROWN, load, save
+from sidecar.engines.recollecting import asked_last, prompt_key
 
 if TYPE_CHECKING:
     from sidecar.engines.recall.settings import RecallSettings

@@ -10,14 +10,14 @@ from msgspec import structs
 from sidecar.engine.contract import AssembleRequest, Kept, Made, Session
 from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
-from sidecar.engine.signature import digest
 from sidecar.engine.window import SLACK, Window, cut_window, keep_window, tokens_of
 from sidecar.engines.recall.defaults import NOTES_TOKENS, RECALL_TOKENS
 from sidecar.engines.recall.measure import Measure
 from sidecar.engines.recall.notes import write_notes
-from sidecar.engines.recall.recalling import GROWN, Moment, anchor, in_front, last_stored, recalled
+from sidecar.engines.recall.recalling import GROWN, Moment, in_front, recalled
 from sidecar.engines.recall.remembered import Remembered
 from sidecar.engines.recall.state import NEVER_GROWN, NOTES, Block, RecallState, framed
+from sidecar.engines.recollecting import ANCHOR_TOKENS, anchor, asked_last, last_stored, prompt_key
 from sidecar.messages.excerpt import plain_text
 from sidecar.messages.folding import fold
 from sidecar.recall.instructions import standing
@@ -34,8 +34,6 @@ NEWEST = 0.5
 """Share of the room up to which the newest turn is not cut inside."""
 TOO_LARGE = 0.5
 """Share of the room beyond which the newest messages are recalled in part, where they need not be sent."""
-NEWEST_TOKENS = 4096
-"""Tokens from the end among which the last whole unit is looked for."""
 UNCACHED = 4096
 """Tokens of a budget up to which nothing is kept free for later: caches of providers begin there."""
 FULL = 0.91
@@ -81,7 +79,7 @@ class Planner:
 
         The window stays where it was, with everything recalled since, while that fits.
         """
-        newest = (await session.timeline.tail(NEWEST_TOKENS)).entries
+        newest = (await session.timeline.tail(ANCHOR_TOKENS)).entries
         asked = await asked_last(session)
         prompt = request.prompt or asked
         key = prompt_key(prompt)
@@ -201,18 +199,6 @@ class Planner:
     @property
     def _notes_tokens(self) -> int:
         return self._settings.notesTokens if self._settings else NOTES_TOKENS
-
-
-async def asked_last(session: Session) -> str:
-    """The text of the user message that opened the newest turn."""
-    newest = (await session.timeline.tail(0)).entries
-    opener = await session.timeline.opener(newest[-1].turn) if newest else None
-    return plain_text(opener.reading) if opener else ""
-
-
-def prompt_key(prompt: str) -> str:
-    """Stands for a prompt."""
-    return digest(fold(prompt))
 
 
 def _with_slack(budget: int, system: int) -> int:

@@ -11,11 +11,11 @@ from sidecar.engine.signature import digest
 from sidecar.engine.window import Window
 from sidecar.engines.recall.measure import Measure
 from sidecar.engines.recall.notes import VALUES
-from sidecar.engines.recall.remembered import Remembered, remark_of
+from sidecar.engines.recall.remembered import Remembered
 from sidecar.engines.recall.state import Block, RecallState, framed
+from sidecar.engines.recollecting import last_stored, remark_of
 from sidecar.messages.contract import Mark
 from sidecar.messages.excerpt import plain_text
-from sidecar.messages.units import units
 from sidecar.recall.recollection import Recollection
 from sidecar.recall.retrieval import as_whole, retrieve
 from sidecar.recall.situations import situation
@@ -34,8 +34,6 @@ LOOK_BACK = 1200
 LOOK_BACK_TOKENS = 60_000
 NEWEST_TEXTS = 3
 """Messages at the end that a short prompt is read with."""
-REACH = 64
-"""Messages from the end among which the last whole unit is looked for."""
 
 
 class Moment(NamedTuple):
@@ -96,25 +94,11 @@ async def recalled(
     )
 
 
-def anchor(entries: Sequence[Entry]) -> Entry | None:
-    """The last message behind which a text may stand: not between a call and its results."""
-    newest = entries[-REACH:]
-    for unit in reversed(units([entry.reading for entry in newest])):
-        if not unit.open:
-            return newest[unit.indices[-1]]
-    return None
-
-
 async def in_front(session: Session, window: Window) -> Sequence[Entry]:
     """The newest messages that the window does not hold."""
     if window.cut and window.entries:
         return await session.timeline.before(window.cut, LOOK_BACK)
     return (await session.timeline.tail(LOOK_BACK_TOKENS)).entries[-LOOK_BACK:]
-
-
-def last_stored(entries: Sequence[Entry]) -> int:
-    """The position of the last of some messages that is stored; 0 where none is."""
-    return next((entry.position for entry in reversed(entries) if entry.position), 0)
 
 
 def _values(
