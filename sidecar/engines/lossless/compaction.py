@@ -8,7 +8,6 @@ from sidecar.engine.contract import CompactOutcome, CompactRequest, Session
 from sidecar.engine.window import whole_window
 from sidecar.engines.lossless.book import Book
 from sidecar.engines.lossless.growth import grow
-from sidecar.engines.lossless.hints import hints_cost
 from sidecar.engines.lossless.planning import Plan, plan
 from sidecar.engines.lossless.receipts import Receipt, ReceiptNode, keep_receipt
 from sidecar.engines.lossless.upgrading import Upgraded, save_debt, upgrade
@@ -22,12 +21,13 @@ NOTHING_LEFT = "nothing left to compact: only what the model needs next is sent 
 
 
 async def current_tokens(session: Session, book: Book, budget: int) -> int:
-    """What would be sent if there were no budget, as far as a few times the budget."""
+    """What would be sent if there were no budget, as far as a few times the budget.
+
+    Without hints, which are no reason to make room: they go with the summaries that they point to.
+    """
     cut = await session.timeline.resolve(book.view.cut) if book.view else None
     window = await whole_window(session.timeline, budget, cut)
-    if book.view is None or cut is None:
-        return window.tokens
-    return window.tokens + book.view_cost(session) + await hints_cost(session, book.view)
+    return window.tokens + (book.view_cost(session) if cut else 0)
 
 
 async def compact(

@@ -28,7 +28,15 @@ from sidecar.engines.lossless.book import Book, Books
 from sidecar.engines.lossless.compaction import compact, current_tokens
 from sidecar.engines.lossless.defaults import Tuning
 from sidecar.engines.lossless.growth import grow
-from sidecar.engines.lossless.hints import Asked, Hints, HintWriter, hints_of, keep_hints, what_is_asked
+from sidecar.engines.lossless.hints import (
+    Asked,
+    Hints,
+    HintWriter,
+    hints_cost,
+    hints_of,
+    keep_hints,
+    what_is_asked,
+)
 from sidecar.engines.lossless.planning import items_of, plan
 from sidecar.engines.lossless.view import View
 from sidecar.engines.lossless.writing import Task
@@ -43,8 +51,6 @@ GUIDE = (
     "shows messages word for word."
 )
 """Goes with summaries; always the same, so that prompt caches hit."""
-HINT_SHARE = 0.5
-"""Share of the room that is left, which a hint takes at most: messages to come need it too."""
 
 
 class LosslessEngine(StoringEngine):
@@ -99,8 +105,8 @@ class LosslessEngine(StoringEngine):
             reserve = book.view_cost(session) + known.cost(session.count) + guide
             window = await keep_window(session.timeline, request.budget, cut, reserve)
             if not window.moved:
-                left = request.budget - window.tokens - reserve
-                return await self._with_hints(session, view, window, asked, known, left)
+                free = known.room(request.budget, request.budget - window.tokens - reserve, session.count)
+                return await self._with_hints(session, view, window, asked, known, free)
         room = max(request.budget - guide, 0)
         planned = await plan(self._quick, session, book, room, int(room * SLACK))
         await book.keep_view(session, planned.view, planned.beside)
@@ -108,7 +114,8 @@ class LosslessEngine(StoringEngine):
             return Assembly(items=items_of(None, planned.window))
         asked, known = await self._hinted(session, planned.view, request)
         left = room - planned.tokens - known.cost(session.count)
-        return await self._with_hints(session, planned.view, planned.window, asked, known, left)
+        free = known.room(request.budget, left, session.count)
+        return await self._with_hints(session, planned.view, planned.window, asked, known, free)
 
     async def _hinted(
         self, session: Session, view: View, request: AssembleRequest
@@ -120,11 +127,11 @@ class LosslessEngine(StoringEngine):
         return asked, await hints_of(session, view, asked)
 
     async def _with_hints(
-        self, session: Session, view: View, window: Window, asked: Asked | None, known: Hints, left: int
+        self, session: Session, view: View, window: Window, asked: Asked | None, known: Hints, room: int
     ) -> Assembly:
         """The view and the window, with a hint at what is asked where there is room for one."""
         if asked is not None:
-            room = min(self._tuning.hint_tokens, int(left * HINT_SHARE))
+            room = min(self._tuning.hint_tokens, room)
             hint = await self._hints.hint(session, view, window, asked, known, room)
             if hint is not None:
                 known = structs.replace(known, given=(*known.given, hint))
@@ -160,6 +167,7 @@ class LosslessEngine(StoringEngine):
         """Whether everything fits as it is; a compaction makes it fit."""
         book = await self._books.open(session)
         tokens = await current_tokens(session, book, request.budget)
+        tokens += await hints_cost(session, book.view) if book.view else 0
         fits = tokens <= request.budget
         return PreflightOutcome(fits=fits, estimated_tokens=tokens, action="none" if fits else "compact")
 

@@ -32,8 +32,9 @@ HEADER = (
 )
 LEAST = 100
 """Tokens of room below which nothing is pointed to."""
-MOST = 8
-"""Hints that stand in one context; then there are no others until the summaries change."""
+ROOM_SHARE, BUDGET_SHARE = 0.5, 0.2
+"""Share of the room that is left, which one hint takes at most, since messages to come need it too, and share
+of the budget that all take; then there are no others until the summaries change."""
 NEWEST_TEXTS = 3
 """Messages at the end that a short prompt is read with."""
 KEPT_SESSIONS = 32
@@ -83,6 +84,10 @@ class Hints(Struct, frozen=True, kw_only=True):
         """Tokens of all of them."""
         return sum(hint.cost(count) for hint in self.given)
 
+    def room(self, budget: int, left: int, count: Callable[[str], int]) -> int:
+        """Tokens for one more, where so many are left of the budget."""
+        return min(int(left * ROOM_SHARE), int(budget * BUDGET_SHARE) - self.cost(count))
+
 
 class Asked(NamedTuple):
     """What is asked, and where the answer to it may stand."""
@@ -105,7 +110,7 @@ class HintWriter:
     ) -> Hint | None:
         """What is behind the summaries about what is asked, in at most `room` tokens; `None` for nothing."""
         at = asked.anchor
-        if at is None or room < LEAST or len(known.given) >= MOST:
+        if at is None or room < LEAST:
             return None
         if any(hint.prompt == asked.key and _is_open(hint, window, asked.key) for hint in known.given):
             return None
