@@ -165,9 +165,11 @@ class StoreSubject:
         return self._cpu_us() - begin
 
     def size(self) -> int:
-        """See `Subject`."""
+        """See `Subject`; of SQLite with what was in the log."""
         if self._server is not None:
             return self._server.database_size() - self._empty_size
+        self._reopen()
+        self.rest()
         return self._path.stat().st_size
 
     def close(self) -> None:

@@ -1,6 +1,8 @@
 """Ranking does bounded work for words that many messages have, and never hides one that has them all."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sidecar.store.indexing import ranking
 from sidecar.store.indexing.facets import narrowing
@@ -52,6 +54,23 @@ def test_a_search_of_few_messages_is_complete() -> None:
     found = ranked(["plum quince", "plum", "quince quince"], "plum quince")
     assert found.hits[0][1] == 1
     assert found.complete
+
+
+TEXTS = st.lists(
+    st.lists(st.sampled_from(["plum", "quince", "pear", "fig", "date"]), max_size=6).map(" ".join),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(TEXTS, st.integers(0, 60))
+def test_the_best_few_of_common_words_are_the_first_of_all(texts: list[str], most_places: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "_MOST_PLACES", most_places)
+        patch.setattr(ranking, "_MOST_COMPLETED", 1000)
+        patch.setattr(ranking, "_NEWEST", 1000)
+        few, every = (ranked(texts, "plum quince pear foo_fig.date", count) for count in (2, 1000))
+    assert [hit[1:] for hit in few.hits] == [hit[1:] for hit in every.hits[:2]]
 
 
 def test_counts_of_a_word_rank_a_message_above_those_of_the_same_length() -> None:

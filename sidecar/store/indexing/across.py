@@ -25,6 +25,8 @@ from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.search import SearchError, SearchQuery, SessionsHit, SessionsResult
 
 _NOTHING = SessionsResult([], True)
+_FEW = 500
+"""Messages of a bundle that are worth a look whose sessions are worked out at once."""
 Steps = Generator[None, None, SessionsResult]
 """A search; behind every `yield` the store may have changed."""
 
@@ -171,14 +173,18 @@ class _Sieve:
         self._wanted = wanted
         self._candidates: dict[int, list[int] | None] = {}
         """The ordinals in a bundle that are worth a look, `None` where that cannot be told."""
-        self._empty: set[int | None] = set()
-        """Bundles that are not worth one."""
+        self._owners: dict[int | None, set[int]] = {}
+        """By bundle the uids of the sessions with something that is, if these are few."""
 
     def drop_more(self, waiting: list[Stretch]) -> None:
         """Take what is surely nothing off the end, as far as that is known already; at least one."""
         waiting.pop()
-        within, empty = self._catalogue.within, self._empty
-        while waiting and within.get(waiting[-1].owner.uid) in empty:
+        within, owners = self._catalogue.within, self._owners
+        while waiting:
+            uid = waiting[-1].owner.uid
+            known = owners.get(within.get(uid))
+            if known is None or uid in known:
+                break
             waiting.pop()
 
     def candidates(self, reads: SearchReads, stretch: Stretch) -> list[int] | None:
@@ -191,8 +197,8 @@ class _Sieve:
         for segment in held:
             if segment.bundle not in self._candidates:
                 self._candidates[segment.bundle] = looked = self._look(reads, segment.bundle)
-                if looked == []:
-                    self._empty.add(segment.bundle)
+                if looked is not None and len(looked) <= _FEW:
+                    self._owners[segment.bundle] = self._catalogue.owners(segment.bundle, looked)
             found = self._candidates[segment.bundle]
             if found is None:
                 return None

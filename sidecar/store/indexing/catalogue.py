@@ -59,6 +59,7 @@ class Catalogue:
         self.within: dict[int, int] = {}
         """The bundle in which all messages of a session are, by uid of the owner."""
         self._starts: dict[int, list[int]] = {}
+        self._sizes: dict[int, int] = {}
         self.homely = True
         """Whether all messages are of sessions of the namespace itself."""
         for segment in reads.segments_in(scope.namespace):
@@ -110,17 +111,33 @@ class Catalogue:
         if header is None or not some:
             return None
         view = View(reads.bundle_shelf(header, some), 0, header.size)
-        if sum(segment.size for segment in some) < header.size:
+        size = sum(segment.size for segment in some) if without else self._size_of(number)
+        if size < header.size:
             view = view._replace(ranges=tuple(range(s.start, s.start + s.size) for s in some))
-        starts = self._starts.get(number)
-        if starts is None:
-            starts = self._starts[number] = [segment.start for segment in held]
+        starts = self._starts_in(number)
 
         def place(ordinal: int) -> tuple[SessionRef, int]:
             segment = held[bisect_right(starts, ordinal) - 1]
             return self.stretches[segment.session].told.ref, ordinal - segment.start + segment.first
 
         return Shown(view, some[0].session, place)
+
+    def owners(self, number: int, ordinals: Iterable[int]) -> set[int]:
+        """The uids of the sessions of which messages are in a bundle, by their ordinals there."""
+        held, starts = self.bundles[number], self._starts_in(number)
+        return {held[bisect_right(starts, ordinal) - 1].session for ordinal in ordinals}
+
+    def _size_of(self, number: int) -> int:
+        size = self._sizes.get(number)
+        if size is None:
+            size = self._sizes[number] = sum(segment.size for segment in self.bundles[number])
+        return size
+
+    def _starts_in(self, number: int) -> list[int]:
+        starts = self._starts.get(number)
+        if starts is None:
+            starts = self._starts[number] = [segment.start for segment in self.bundles[number]]
+        return starts
 
 
 class _Kept:

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, heappushpop, nlargest
 from itertools import islice, repeat
-from math import log
+from math import inf, log
 from typing import NamedTuple
 
 from sidecar.store.indexing.facets import Narrowing
@@ -20,11 +20,19 @@ _MOST_COMPLETED = 400
 """Messages with rare terms that are ranked by common ones too, the most promising first."""
 _NEWEST = 300
 """Of matches for common terms alone, only about so many are ranked."""
-_MOST_LOOKED_AT = 100_000
+_MOST_LOOKED_AT = 60_000
 """Occurrences that are looked at for messages with all common terms."""
 
 _AT_ONCE = 1_000
 """Of the rarest of them, looked at in one go."""
+_DENSE = 10
+"""Times as many occurrences of a term from which messages are sooner looked at one by one."""
+
+_FEW = 100
+"""Messages that are always looked at one by one."""
+
+_TRIFLE = 1e-9
+"""More than what sums of the same numbers differ by."""
 
 _ORDINAL = (1 << 32) - 1
 """A message is meant by a number: that of its view, and in the lower 32 bits its ordinal."""
@@ -79,6 +87,25 @@ class Ranked(NamedTuple):
     complete: bool
     more: bool
     """Whether worse ones follow."""
+
+
+class _Best:
+    """The best scores so far."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._scores: list[float] = []
+        self.worst = -inf
+        """What a message must have to be among them."""
+
+    def add(self, score: float) -> None:
+        """Take the score of another message."""
+        if len(self._scores) < self._count:
+            heappush(self._scores, score)
+        elif score > self._scores[0]:
+            heappushpop(self._scores, score)
+        if len(self._scores) == self._count:
+            self.worst = self._scores[0]
 
 
 class Ranking:
@@ -175,50 +202,75 @@ class Ranking:
     def _with_common(self, scores: _Scores, common: Sequence[_Term], count: int) -> tuple[_Scores, bool]:
         """The same with common terms, as far as messages may be among the best; whether these surely are."""
         rest = sum(term.most for term in common)
-        so_far = self._wanted - sum(term.required for term in common) if self._wanted > 0 else -1
+        required = sum(term.required for term in common)
+        so_far = self._wanted - required if self._wanted > 0 else -1
         had = scores.having.get
         bounded = len(scores.values) <= _MOST_COMPLETED
-        surely = [] if bounded else [term for term in common if term.required]
+        promising = [message for message in scores.values if had(message, 0) == so_far]
+        for term in () if bounded else common:
+            if term.required:
+                promising = [message for message in promising if term.times(message)]
+        first = set(promising)
+        most = rest + self._bonus
         bounds = [
-            (-value - rest - self._bonus, -message)
-            if had(message, 0) == so_far and all(term.times(message) for term in surely)
-            else (-value - rest, -message)
+            (-value - (most if message in first else rest), -message)
             for message, value in scores.values.items()
         ]
         heapify(bounds)
         found = _Scores({}, {})
-        best: list[float] = []
+        best = _Best(count)
         for _ in range(min(_MOST_COMPLETED, len(bounds))):
             bound, message = heappop(bounds)
-            if len(best) == count and -bound <= best[0]:
+            if -bound <= best.worst:
                 bounded = True
                 break
-            final = self._complete(-message, scores, common, found)
-            keep = heappushpop if len(best) == count else heappush
-            keep(best, final)
+            self._complete(-message, scores, common, (rest, required), found, best)
         unseen = rest + (self._bonus if so_far == 0 else 0.0)
-        if len(best) == count and best[0] >= unseen:
+        if best.worst >= unseen:
             return found, bounded
         messages, exact = self._newest(common)
         for message in messages:
             if message not in found.values:
-                self._complete(message, scores, common, found)
+                self._complete(message, scores, common, (rest, required), found, best)
         return found, exact and bounded
 
-    def _complete(self, message: int, scores: _Scores, terms: Sequence[_Term], found: _Scores) -> float:
-        """Add what a message gets for more terms; the score that it ends with."""
+    def _complete(
+        self,
+        message: int,
+        scores: _Scores,
+        terms: Sequence[_Term],
+        sums: tuple[float, int],
+        found: _Scores,
+        best: _Best,
+    ) -> None:
+        """Add what a message gets for more terms, until it is surely not among the best.
+
+        `sums` are what it may get for all of them, and how many of them are required.
+        """
         number, ordinal = message >> 32, message & _ORDINAL
         value = scores.values.get(message, 0.0)
         having = scores.having.get(message, 0)
         norm = self._norms[self._lengths(number)[ordinal]]
+        rest, required = sums
+        lacking = self._wanted - having - required
+        possible = value + rest + (self._bonus if lacking == 0 else 0.0)
         for term in terms:
+            if possible < best.worst - _TRIFLE:
+                break
             times = term.finder(number).times(ordinal)
             if times:
-                value += term.most * times / (times + norm)
+                gain = term.most * times / (times + norm)
+                value += gain
+                possible -= term.most - gain
                 having += term.required
+            else:
+                possible -= term.most
+                if term.required:
+                    possible -= self._bonus if lacking == 0 else 0.0
+                    lacking += 1
         found.values[message] = value
         found.having[message] = having
-        return value + self._bonus if having == self._wanted else value
+        best.add(value + self._bonus if having == self._wanted else value)
 
     def _lengths(self, number: int) -> Sequence[int]:
         if number not in self._length_codes:
@@ -258,6 +310,11 @@ class Ranking:
                 for term in terms[1:]:
                     if not shared:
                         break
+                    if term.frequency > _DENSE * terms[0].frequency or len(shared) < _FEW:
+                        looked_at += _DENSE * len(shared)
+                        times = term.finder(number).times
+                        shared = {ordinal for ordinal in shared if times(ordinal)}
+                        continue
                     other = term.places(number).ordinals
                     some = other[bisect_left(other, low) : bisect_right(other, high)]
                     shared.intersection_update(some)
