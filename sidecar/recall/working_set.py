@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from math import log
 from typing import TypeVar, cast
 
 from msgspec import DecodeError, json
 
 from sidecar.messages.contract import Reading
 from sidecar.messages.fence import strip
+from sidecar.store.indexing.terms import expand, tokens
 
 _K = TypeVar("_K")
 
@@ -24,6 +27,10 @@ FADES = 0.99
 """What a use is worth after each further call: values in use come before those of long ago."""
 BESIDE = 3
 """How far from a value that was passed to a tool, in the result that gave it, ids count as used as well."""
+NAMED = 2.0
+"""How many uses it is worth to be named in every term that is asked for, about, where each is rare."""
+KEPT_VALUES = 16_384
+"""Values whose terms are kept for the next time."""
 ARGUMENTS_SHARE = 0.7
 """Share of the room that goes to what was passed to tools where their results have ids too."""
 
@@ -69,14 +76,19 @@ class WorkingSet:
                 self._count(self._found, name)
                 self._given[name] = names
 
-    def lines(self, room: int, count: Callable[[str], int], visible: str = "") -> list[str]:
+    def lines(
+        self, room: int, count: Callable[[str], int], visible: str = "", asked: Sequence[str] = ()
+    ) -> list[str]:
         """One line for each tool with the values passed to it, and one with ids out of results.
 
-        At most `room` tokens, the values that matter most; what stands in `visible` is left out.
+        At most `room` tokens, the values that matter most: those in use, and those that are named like the
+        terms in `asked`. What stands in `visible` is left out.
         """
-        passed = [pair for pair in self._ordered(self._uses) if pair[1] not in visible]
+        uses = self._ordered(self._uses, {pair: pair[1] for pair in self._uses}, asked)
+        passed = [pair for pair in uses if pair[1] not in visible]
         given = {value for _, value in self._uses}
-        found = [name for name in self._ordered(self._found) if name not in visible and name not in given]
+        names = self._ordered(self._found, {name: name for name in self._found}, asked)
+        found = [name for name in names if name not in visible and name not in given]
         share = room if not found else int(room * ARGUMENTS_SHARE)
         kept, spent = _first(passed, share, lambda pair: count(pair[1]) + 2)
         listed, _ = _first(found, room - spent, lambda name: count(name) + 2)
@@ -99,8 +111,12 @@ class WorkingSet:
         worth, at = uses.pop(key, (0.0, self._calls))
         uses[key] = (worth * FADES ** (self._calls - at) + 1, self._calls)
 
-    def _ordered(self, uses: dict[_K, tuple[float, int]]) -> list[_K]:
+    def _ordered(
+        self, uses: dict[_K, tuple[float, int]], values: dict[_K, str], asked: Sequence[str]
+    ) -> list[_K]:
         worth = {key: value * FADES ** (self._calls - at) for key, (value, at) in uses.items()}
+        for key, fit in _fits(values, frozenset(asked)).items():
+            worth[key] += fit
         newest_first = list(reversed(worth))
         return sorted(newest_first, key=worth.__getitem__, reverse=True)
 
@@ -118,6 +134,21 @@ def _ids(text: str) -> tuple[str, ...]:
     candidates = _CANDIDATE.findall(strip(text)[:LONGEST_RESULT])
     telling = " ".join(each for each in candidates if not each.rstrip(".").isalpha())
     return tuple(dict.fromkeys(_ID.findall(telling)))
+
+
+def _fits(values: dict[_K, str], asked: frozenset[str]) -> dict[_K, float]:
+    """What values are worth for having terms that are asked for: more for those that few values have."""
+    having = (
+        {key: found for key, value in values.items() if (found := asked & _terms(value))} if asked else {}
+    )
+    times = Counter(term for terms in having.values() for term in terms)
+    rare = {term: log(1 + (len(values) - n + 0.5) / (n + 0.5)) for term, n in times.items()}
+    return {key: NAMED * sum(rare[term] for term in terms) / len(asked) for key, terms in having.items()}
+
+
+@lru_cache(KEPT_VALUES)
+def _terms(value: str) -> frozenset[str]:
+    return frozenset(term for token in tokens(value) for term in expand(token).terms)
 
 
 def _first(items: Iterable[_K], room: int, cost: Callable[[_K], int]) -> tuple[list[_K], int]:

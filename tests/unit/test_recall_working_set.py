@@ -1,6 +1,7 @@
 """The values that an agent worked with."""
 
 import json
+from collections.abc import Sequence
 
 from sidecar.messages.contract import Reading, ToolCall, ToolResult
 from sidecar.recall.working_set import WorkingSet
@@ -16,11 +17,11 @@ def gave(text: str) -> Reading:
     return Reading(role="tool", wire_role="tool", results=(result,))
 
 
-def lines(*readings: Reading, room: int = 1000, visible: str = "") -> list[str]:
+def lines(*readings: Reading, room: int = 1000, visible: str = "", asked: Sequence[str] = ()) -> list[str]:
     values = WorkingSet()
     for reading in readings:
         values.add(reading)
-    return values.lines(room, lambda text: len(text) // 4 + 1, visible)
+    return values.lines(room, lambda text: len(text) // 4 + 1, visible, asked)
 
 
 def test_values_stand_by_tool_the_newest_first() -> None:
@@ -51,6 +52,15 @@ def test_ids_beside_one_that_was_used_come_before_newer_ones() -> None:
         found[1].removeprefix("in results: ").split(", ")
     )
     assert "BOOKING16" not in found[1]
+
+
+def test_values_that_are_named_like_what_is_asked_for_come_first() -> None:
+    paths = [f"src/module_{n}.py" for n in range(40)]
+    used = [called("read", path=path) for path in ("src/login_form.py", "src/loginStore.py", *paths)]
+    given = gave("credit_card_77 gift_card_12 seat_4 " + " ".join(f"flight_{n}" for n in range(40)))
+    passed, found = lines(given, *used, room=50, asked=("login", "credit", "card"))
+    assert passed.startswith("read: src/loginStore.py, src/login_form.py, ")
+    assert found.startswith("in results: credit_card_77, gift_card_12")
 
 
 def test_what_the_model_sees_anyway_is_left_out() -> None:

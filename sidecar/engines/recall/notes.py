@@ -23,19 +23,20 @@ def write_notes(
     room: int,
     alone: int,
     count: Callable[[str], int],
+    asked: Sequence[str] = (),
 ) -> str:
     """The notes in at most `room` tokens; empty where there is nothing to note.
 
     Instructions take half of it at most; where there are no values, `alone` tokens if that is more.
-    `values` are those of what stands in front of the window.
+    `values` are those of what stands in front of the window; `asked` are the terms of the prompt.
     """
     visible = "\n".join(plain_text(entry.reading) for entry in window)
-    listed = values.lines(room, count, visible)
+    listed = values.lines(room, count, visible, asked)
     half = int(room * INSTRUCTIONS_SHARE)
     rules = _instructions(standing, half if listed else max(half, min(room, alone)), count, visible)
     spent = sum(count(line) + 1 for line in rules)
     if listed:
-        listed = values.lines(room - spent - count(VALUES) - 1, count, visible)
+        listed = values.lines(room - spent - count(VALUES) - 1, count, visible, asked)
     parts = ["\n".join((VALUES, *listed))] if listed else []
     return "\n".join((*rules, *parts))
 

@@ -21,6 +21,7 @@ from sidecar.engines.recollecting import ANCHOR_TOKENS, anchor, asked_last, last
 from sidecar.messages.excerpt import plain_text
 from sidecar.messages.folding import fold
 from sidecar.recall.instructions import standing
+from sidecar.recall.situations import situation
 from sidecar.recall.working_set import take_note
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Planner:
         full = room = int(request.budget * MARGIN)
         too_much = window.tokens + reserve > request.budget
         if window.moved or too_much or _is_too_wide(state, room):
-            window, state = await self.cut(session, room, since, apart=fold(asked) != fold(prompt))
+            window, state = await self.cut(session, room, since, prompt=prompt, asked=asked)
             if request.budget > UNCACHED and not state.bare:
                 full = _with_slack(request.budget, tokens_of(window.system))
         elif room <= state.budget * GROWN:
@@ -126,12 +127,14 @@ class Planner:
         since: str | None,
         target: int | None = None,
         *,
-        apart: bool = False,
+        prompt: str = "",
+        asked: str = "",
     ) -> tuple[Window, RecallState]:
         """A smaller window, with new notes in front of it and nothing recalled yet.
 
-        `apart` says that the host sends the prompt itself: then the window may be empty.
+        Where `prompt` is not what was `asked` last, the host sends it itself: then the window may be empty.
         """
+        apart = fold(asked) != fold(prompt)
         newest, _ = await session.timeline.tail(2 * room)
         start = next((i for i, entry in enumerate(newest) if entry.message_id == since), 0)
         standing_first = await session.timeline.system()
@@ -154,7 +157,8 @@ class Planner:
         spent = self._taken(session, window, state)
         left = max(min(notes_room, (room if target is None else target) - spent), 0)
         alone = int(free * NOTES_SHARE)
-        return window, await self._noted(session, window, _plain(session, left), alone, state)
+        terms = situation(prompt, ()).terms
+        return window, await self._noted(session, window, _plain(session, left), alone, state, terms)
 
     async def _cut_window(self, session: Session, entries: Sequence[Entry], room: int, target: int) -> Window:
         """As `cut_window`, by either count."""
@@ -172,7 +176,13 @@ class Planner:
         return window.tokens + own + excess
 
     async def _noted(
-        self, session: Session, window: Window, room: int, alone: int, state: RecallState
+        self,
+        session: Session,
+        window: Window,
+        room: int,
+        alone: int,
+        state: RecallState,
+        asked: Sequence[str],
     ) -> RecallState:
         count = self._measure.text
         room -= framed("", count)
@@ -182,7 +192,7 @@ class Planner:
         last = last_stored(before)
         rules = await standing(self._remembered.of(session), last) if last else ()
         values = self._remembered.values(session, before)
-        notes = write_notes(rules, values, window.entries, room, alone, count)
+        notes = write_notes(rules, values, window.entries, room, alone, count, asked)
         if not notes:
             return state
         tokens, stamp = framed(notes, self._measure.counted, NOTES), before[-1].timestamp_ms

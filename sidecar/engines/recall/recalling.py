@@ -67,12 +67,12 @@ async def recalled(
     grown = moment.budget > state.budget * GROWN
     shown = [pair for block in state.blocks for pair in block.shown]
     visible = [(entry.position, 0) for entry in window.entries if entry.position]
+    asked = situation(moment.prompt, [plain_text(e.reading) for e in window.entries[-NEWEST_TEXTS:]])
     values = ""
     if grown:
         kept = remembered.values(session, before)
-        values = _values(kept, state, window, int(room * VALUES_SHARE), count)
+        values = _values(kept, state, window, int(room * VALUES_SHARE), count, asked.terms)
     recollection = Recollection(room - count(values), count, shown + visible)
-    asked = situation(moment.prompt, [plain_text(e.reading) for e in window.entries[-NEWEST_TEXTS:]])
     ranked = await retrieve(remembered.of(session), asked, last_stored(before))
     at_work = grown and bool(moment.anchor.reading.results)
     recollection.add(ranked, int(room * AT_WORK) if at_work else room)
@@ -102,10 +102,15 @@ async def in_front(session: Session, window: Window) -> Sequence[Entry]:
 
 
 def _values(
-    values: WorkingSet, state: RecallState, window: Window, room: int, count: Callable[[str], int]
+    values: WorkingSet,
+    state: RecallState,
+    window: Window,
+    room: int,
+    count: Callable[[str], int],
+    asked: Sequence[str],
 ) -> str:
     """Values that the notes had no room for."""
     seen = [state.notes, *(block.text for block in state.blocks)]
     seen += [plain_text(entry.reading) for entry in window.entries]
-    lines = values.lines(room - count(VALUES), count, "\n".join(seen))
+    lines = values.lines(room - count(VALUES), count, "\n".join(seen), asked)
     return "\n".join((VALUES, *lines)) if lines else ""
