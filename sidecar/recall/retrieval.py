@@ -62,34 +62,37 @@ class Passage(NamedTuple):
         return self.remark.position, self.part
 
 
-async def retrieve(source: RemarkSource, asked: Situation, last: int) -> list[Passage]:
-    """The passages up to the position `last` that fit, best first; none where nothing is asked for."""
+async def retrieve(source: RemarkSource, asked: Situation, last: int, hits: int = HITS) -> list[Passage]:
+    """The passages up to the position `last` that fit, best first; none where nothing is asked for.
+
+    At most `hits` messages are looked at, and what stands around the best third of them.
+    """
     if not asked.question or last < 1:
         return []
-    found = await source.search(SearchQuery(text=asked.question, limit=HITS, last=last, meaning=True))
+    found = await source.search(SearchQuery(text=asked.question, limit=hits, last=last, meaning=True))
     if not found.hits:
         return []
     near = {
         p
-        for hit in found.hits[: HITS // 3]
+        for hit in found.hits[: hits // 3]
         for p in range(hit.position - REACH, hit.position + REACH + 1)
         if 1 <= p <= last
     }
     scores = {hit.position: hit.score for hit in found.hits}
     known = await source.remarks(sorted(near | set(scores)))
-    hits = [(known[position], score) for position, score in scores.items() if position in known]
-    said = [_said(remark, asked.terms) for remark, _ in hits]
+    there = [(known[position], score) for position, score in scores.items() if position in known]
+    said = [_said(remark, asked.terms) for remark, _ in there]
     worth = _worth(said)
-    mine = users_word((r.role, rough_tokens(r.text)) for r, _ in hits if not (r.is_result or r.calls))
+    mine = users_word((r.role, rough_tokens(r.text)) for r, _ in there if not (r.is_result or r.calls))
     ranked: dict[tuple[int, int], Passage] = {}
-    for (remark, score), terms in zip(hits, said, strict=True):
+    for (remark, score), terms in zip(there, said, strict=True):
         score = weighed(score, remark.role, mine, is_result=remark.is_result)
         for passage in _parts(remark, score, {term: worth[term] for term in terms}):
             ranked[passage.key] = passage
     best = max((passage.score for passage in ranked.values()), default=0.0)
     for passage in _neighbours(list(ranked.values()), known):
-        there = ranked.get(passage.key)
-        if there is None or (there.of == 1 and there.score < passage.score):
+        known_as = ranked.get(passage.key)
+        if known_as is None or (known_as.of == 1 and known_as.score < passage.score):
             ranked[passage.key] = passage
     kept = (passage for passage in ranked.values() if passage.score >= best * FLOOR)
     return sorted(kept, key=lambda passage: (-passage.score, -passage.remark.position, passage.part))

@@ -35,6 +35,8 @@ LEAST = 100
 ROOM_SHARE, BUDGET_SHARE = 0.5, 0.2
 """Share of the room that is left, which one hint takes at most, since messages to come need it too, and share
 of the budget that all take; then there are no others until the summaries change."""
+HITS = 24
+"""Messages that are looked at for one hint."""
 NEWEST_TEXTS = 3
 """Messages at the end that a short prompt is read with."""
 KEPT_SESSIONS = 32
@@ -115,7 +117,8 @@ class HintWriter:
         if any(hint.prompt == asked.key and _is_open(hint, window, asked.key) for hint in known.given):
             return None
         newest = [plain_text(entry.reading) for entry in window.entries[-NEWEST_TEXTS:]]
-        ranked = await retrieve(self._remarks(session), situation(asked.prompt, newest), view.covered)
+        what = situation(asked.prompt, newest)
+        ranked = await retrieve(self._remarks(session), what, view.covered, HITS)
         shown = {pair for hint in known.given for pair in hint.shown}
         new = [passage for passage in ranked if passage.key not in shown and passage.text]
         text, taken = _written(view, new, room, lambda text: max(session.count(text), rough_tokens(text)))
