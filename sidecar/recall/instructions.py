@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from sidecar.recall.remarks import Remark, RemarkSource
+from sidecar.store.indexing.questions import question
+from sidecar.store.indexing.terms import document_terms
 from sidecar.store.search import SearchQuery
 
 CANDIDATES = 80
@@ -75,9 +78,35 @@ async def standing(source: RemarkSource, last: int) -> Sequence[Instruction]:
         text=_CUE_PHRASE, kind="literal", roles=("user",), limit=FEW, last=last, newest_first=True
     )
     positions = {hit.position for query in (words, phrase) for hit in (await source.search(query)).hits}
-    found: dict[str, Instruction] = {}
-    for remark in (await source.remarks(sorted(positions, reverse=True))).values():
+    return _in_order((await source.remarks(sorted(positions))).values(), ())
+
+
+async def standing_since(
+    source: RemarkSource, before: Sequence[Instruction], first: int, last: int
+) -> Sequence[Instruction]:
+    """The same where all `before` the position `first` are known: only messages from there on are read."""
+    remarks = (await source.remarks(range(first, last + 1))).values()
+    return _in_order(filter(_has_cue, remarks), before)
+
+
+def _has_cue(remark: Remark) -> bool:
+    """Whether a search for what instructions begin with would find a message."""
+    if remark.role != "user" or remark.is_result:
+        return False
+    return _CUE_PHRASE in remark.text.casefold() or not _cues().isdisjoint(document_terms(remark.text).counts)
+
+
+@cache
+def _cues() -> frozenset[str]:
+    asked = question(_CUE_WORDS)
+    return frozenset((*asked.required, *asked.helpful))
+
+
+def _in_order(remarks: Iterable[Remark], before: Sequence[Instruction]) -> Sequence[Instruction]:
+    """The instructions in some messages, the oldest first, with older ones; of the same text the newest."""
+    found = {each.text.casefold(): each for each in before}
+    for remark in remarks:
         known = instruction(remark)
         if known is not None:
-            found.setdefault(known.text.casefold(), known)
+            found[known.text.casefold()] = known
     return sorted(found.values(), key=lambda each: (each.rank, -each.remark.position))

@@ -19,7 +19,7 @@ class Talk:
     """A stored conversation of user and assistant, which is a `RemarkSource`."""
 
     def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+        self.driver = driver
         self._texts: list[tuple[str, str]] = []
 
     def say(self, *texts: str) -> None:
@@ -27,19 +27,19 @@ class Talk:
             role = "assistant" if len(self._texts) % 2 else "user"
             self._texts.append((role, text))
             message = NewMessage(body=text.encode(), role=role, opens_turn=role == "user", timestamp_ms=0)
-            self._driver.append(REF, message)
+            self.driver.append(REF, message)
 
     async def search(self, query: SearchQuery) -> SearchResult:
-        return await self._driver.store.search(REF, query)  # pyright: ignore
+        return await self.driver.store.search(REF, query)  # pyright: ignore
 
     async def remarks(self, positions: Sequence[int]) -> dict[int, Remark]:
         return {p: Remark(p, f"t{(p + 1) // 2}", *_with_time(self._texts[p - 1])) for p in positions}
 
     def retrieved(self, prompt: str, last: int | None = None) -> list[Passage]:
-        return self._driver.run(retrieve(self, situation(prompt, []), last or len(self._texts)))
+        return self.driver.run(retrieve(self, situation(prompt, []), last or len(self._texts)))
 
     def standing(self) -> list[str]:
-        return [each.text for each in self._driver.run(standing(self, len(self._texts)))]
+        return [each.text for each in self.driver.run(standing(self, len(self._texts)))]
 
 
 def _with_time(pair: tuple[str, str]) -> tuple[str, int, str]:

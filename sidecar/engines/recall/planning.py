@@ -20,7 +20,6 @@ from sidecar.engines.recall.state import NEVER_GROWN, NOTES, Block, RecallState,
 from sidecar.engines.recollecting import ANCHOR_TOKENS, anchor, asked_last, last_stored, prompt_key
 from sidecar.messages.excerpt import plain_text
 from sidecar.messages.folding import fold
-from sidecar.recall.instructions import standing
 from sidecar.recall.situations import situation
 from sidecar.recall.working_set import take_note
 
@@ -190,7 +189,7 @@ class Planner:
             return state
         before = await in_front(session, window)
         last = last_stored(before)
-        rules = await standing(self._remembered.of(session), last) if last else ()
+        rules = await self._remembered.standing(session, last) if last else ()
         values = self._remembered.values(session, before)
         notes = write_notes(rules, values, window.entries, room, alone, count, asked)
         if not notes:

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from sidecar.engine.contract import Session
 from sidecar.engine.entry import Entry
 from sidecar.engines.recollecting import SessionRemarks
+from sidecar.recall.instructions import Instruction, standing, standing_since
 from sidecar.recall.remarks import Remark
 from sidecar.recall.working_set import WorkingSet
 
 KEPT_SESSIONS = 32
+NEW = 200
+"""Messages that are read for instructions; of more, those with telling words are looked for."""
 SPAN = 2400
 """Messages whose values are kept together at most; then the newest ones are taken in anew."""
 
@@ -24,6 +27,9 @@ class _Known:
         self.values = WorkingSet()
         self.first = self.last = 0
         """Positions of the first and the last message whose values were taken in."""
+        self.standing: Sequence[Instruction] = ()
+        self.told = 0
+        """The position up to which these are all instructions."""
 
 
 class Remembered:
@@ -49,6 +55,16 @@ class Remembered:
                 known.values.add(entry.reading)
         known.last = last
         return known.values
+
+    async def standing(self, session: Session, last: int) -> Sequence[Instruction]:
+        """What users said up to the position `last` that is to hold."""
+        known, source = self._known(session), self.of(session)
+        if 0 < known.told <= last <= known.told + NEW:
+            known.standing = await standing_since(source, known.standing, known.told + 1, last)
+        else:
+            known.standing = await standing(source, last)
+        known.told = last
+        return known.standing
 
     def _known(self, session: Session) -> _Known:
         key = (session.session_id, session.history.version)
