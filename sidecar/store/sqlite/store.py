@@ -126,7 +126,8 @@ class SQLiteStore(Submitting, ReadsOnLoop):
         return self._writer is not None and self._writer.indexing
 
     def _is_searching(self) -> bool:
-        return self._search is not None and self._search.is_busy
+        search = self._search  # the writer's thread asks, while the store may be closing
+        return search is not None and search.is_busy
 
     def _searching(self) -> "SearchThread":
         """Made when it is asked for first."""
