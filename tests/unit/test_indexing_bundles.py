@@ -161,7 +161,7 @@ def test_a_bundle_that_was_never_completed_leaves_nothing(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(bundles, "ENOUGH", 1 << 30)
-        patch.setattr(bundles, "WRITE_BYTES", 1)
+        patch.setattr(jobs, "WRITE_BYTES", 1)
         with Driver(lambda: open_store("sqlite", path)) as store:
             for number in range(SESSIONS):
                 store.append(ref(number), f"plum number{number}x1y", f"plum number{number}x2y")

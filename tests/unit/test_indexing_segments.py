@@ -6,19 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sidecar.store.indexing import segments
+from sidecar.store.indexing import building
 from sidecar.store.indexing.blocks import Block, encode_block
+from sidecar.store.indexing.building import blocks_of, segment_of
 from sidecar.store.indexing.gathering import Gathered
+from sidecar.store.indexing.merging import merged, merged_blocks
 from sidecar.store.indexing.places import ROUNDED, decode_places, encode_places, frequency_of
-from sidecar.store.indexing.segments import (
-    Blocks,
-    Segment,
-    SegmentShelf,
-    blocks_of,
-    merged,
-    merged_blocks,
-    segment_of,
-)
+from sidecar.store.indexing.segments import Blocks, Segment, SegmentShelf
 from sidecar.store.indexing.spelling import unpacked
 from sidecar.store.records import MessageRow
 from sidecar.store.search import Searchable
@@ -94,8 +88,8 @@ def test_a_segment_holds_what_was_gathered_and_a_merged_one_what_its_parts_held(
     portions: list[list[str]], first: int, apart_bytes: int, many_pairs: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segments, "APART_BYTES", apart_bytes)
-        patch.setattr(segments, "_MANY_PAIRS", many_pairs)
+        patch.setattr(building, "APART_BYTES", apart_bytes)
+        patch.setattr(building, "_MANY_PAIRS", many_pairs)
         gather_and_merge(portions, first)
 
 

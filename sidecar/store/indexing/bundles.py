@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from sidecar.store.indexing.jobs import WRITE_BYTES, IndexStore, Job, rested_before_ms
-from sidecar.store.indexing.segments import Blocks, Segment, SegmentShelf, merged, merged_blocks, starts_of
+from sidecar.store.indexing.jobs import IndexStore, Job, copied, rested_before_ms
+from sidecar.store.indexing.merging import merged, starts_of
+from sidecar.store.indexing.segments import Segment, SegmentShelf
 from sidecar.store.indexing.shelf import NOWHERE, ListedPlaces, PlaceFinder, Places
 
 FULL = 16_384
@@ -49,18 +50,9 @@ def _bundle(
             return
         made = tables.add(target, live=False)
         tables.promise(numbers, made)
-    blocks: Blocks = []
-    size = 0
-    for some in merged_blocks(parts, target, tables.block):
-        blocks += some
-        size += sum(len(content) for _, content in some)
-        if size > WRITE_BYTES:
-            with tables.step(record):
-                if not tables.exists(made):
-                    return
-                tables.add_blocks(made, blocks)
-            blocks, size = [], 0
-        yield
+    blocks = yield from copied(tables, record, parts, target._replace(segment=made))
+    if blocks is None:
+        return
     with tables.step(record):
         now = [tables.find(number) for number in numbers]
         if not tables.exists(made) or None in now:

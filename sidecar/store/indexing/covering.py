@@ -40,10 +40,6 @@ class SearchReads(RowReads, Protocol):
         """The rows that a session owns at these positions, at most some hundred, in any order."""
         ...
 
-    def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
-        """What is indexed of the rows that a session owns, where it overlaps these positions, in order."""
-        ...
-
     def segments(self, uid: int, first: int, last: int) -> "list[Segment]":
         """What is indexed of the rows that a session owns, where it overlaps these positions, in order."""
         ...
@@ -122,7 +118,8 @@ def parts(reads: SearchReads, record: SessionRecord, first: int, last: int) -> l
 
 def parts_of_owner(reads: SearchReads, owner: SessionRecord, first: int, last: int) -> list[Part]:
     """The same of messages that all belong to one session."""
-    return parts_on(reads.shelves(owner.uid, owner.shared + 1, last), owner, first, last)
+    shelves = map(reads.shelf, reads.segments(owner.uid, owner.shared + 1, last))
+    return parts_on(shelves, owner, first, last)
 
 
 def parts_on(shelves: Iterable[Shelf], owner: SessionRecord, first: int, last: int) -> list[Part]:

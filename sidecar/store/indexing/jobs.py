@@ -7,8 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from sidecar.store.expiring import is_set_aside
+from sidecar.store.indexing.building import blocks_of, segment_of
 from sidecar.store.indexing.gathering import Gathered
-from sidecar.store.indexing.segments import Blocks, Segment, blocks_of, merged, merged_blocks, segment_of
+from sidecar.store.indexing.merging import merged, merged_blocks
+from sidecar.store.indexing.segments import Blocks, Segment
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import Extract
 
@@ -160,18 +162,9 @@ class IndexJobs:
         target = merged(segments, self._tables.block)
         with self._tables.step(record):
             number = self._tables.add(target, live=False)
-        blocks: Blocks = []
-        size = 0
-        for some in merged_blocks(segments, target, self._tables.block):
-            blocks += some
-            size += sum(len(content) for _, content in some)
-            if size > WRITE_BYTES:
-                with self._tables.step(record):
-                    if not self._tables.exists(number):
-                        return True
-                    self._tables.add_blocks(number, blocks)
-                blocks, size = [], 0
-            yield
+        blocks = yield from copied(self._tables, record, segments, target._replace(segment=number))
+        if blocks is None:
+            return True
         with self._tables.step(record):
             self._replace(segments, number, blocks)
         yield
@@ -207,6 +200,28 @@ class IndexJobs:
         if not enough and self._tables.size(record.uid, free, last) < _CHUNK_CHARACTERS:
             return None
         return free, min(last, free + CHUNK - 1)
+
+
+def copied(
+    tables: IndexStore, record: SessionRecord, parts: Sequence[Segment], target: Segment
+) -> Generator[None, None, Blocks | None]:
+    """Write the blocks of parts into what they are merged to, in steps; the value is what is left to write.
+
+    `None` where the target was erased meanwhile.
+    """
+    blocks: Blocks = []
+    size = 0
+    for some in merged_blocks(parts, target, tables.block):
+        blocks += some
+        size += sum(len(content) for _, content in some)
+        if size > WRITE_BYTES:
+            with tables.step(record):
+                if not tables.exists(target.segment):
+                    return None
+                tables.add_blocks(target.segment, blocks)
+            blocks, size = [], 0
+        yield
+    return blocks
 
 
 def rested_before_ms() -> int:

@@ -1,44 +1,23 @@
-"""Segments: shelves in the form in which a store keeps them, made from messages or from smaller ones."""
+"""Segments: shelves in the form in which a store keeps them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from sidecar.store.indexing.blocks import (
-    APART_BLOCKS,
-    APART_BYTES,
-    LENGTHS_BLOCK,
-    Block,
-    bits_for,
-    encode_block,
-)
-from sidecar.store.indexing.gathering import Gathered
-from sidecar.store.indexing.keys import ANYWHERE, block_of, is_character, is_pair
+from sidecar.store.indexing.blocks import LENGTHS_BLOCK, Block
+from sidecar.store.indexing.keys import ANYWHERE, block_of, is_character
 from sidecar.store.indexing.places import (
     KeptPlaces,
     decode_places,
     encode_places,
     frequency_of,
     is_many,
-    kept_apart,
     place_apart,
 )
 from sidecar.store.indexing.shelf import NOWHERE, ListedPlaces, PlaceFinder, Places, Shelf
-from sidecar.store.indexing.spelling import blocks_to_read, joint_vocabulary, vocabulary_blocks, words_with
+from sidecar.store.indexing.spelling import blocks_to_read, words_with
 
 FORMAT = 5
 """Raised with every change of what is indexed or how; what was indexed before is then indexed anew."""
-
-_BLOCK = 1_400
-"""Bytes that are wanted in a block at most, about: not few, as each has a head, nor so many that what is left
-over of a page is much."""
-_PAIR_SIZE = 4
-_MANY_PAIRS = 256
-"""Pairs from which it is noted where their first character is."""
-
-_AT_ONCE = 500
-"""Terms that are worked on between two chances to do something else."""
-_SOURCES_AT_ONCE = 8
 
 Blocks = list[tuple[int, bytes]]
 """Blocks by their numbers."""
@@ -69,6 +48,11 @@ class Segment(NamedTuple):
     def behind(self) -> int:
         """The position behind its last message."""
         return self.first + self.size
+
+
+SEGMENT_COLUMNS = ", ".join(Segment._fields)
+"""What stores with tables call the columns for it."""
+QUALIFIED_COLUMNS = ", ".join(f"search_segments.{name}" for name in Segment._fields)
 
 
 class SegmentShelf:
@@ -176,185 +160,3 @@ def expect(shelves: Iterable[Shelf], terms: Sequence[str]) -> None:
             wanted += shelf.blocks(terms)
     if fetch is not None:
         fetch(wanted)
-
-
-def segment_of(gathered: Gathered, session: int) -> Segment:
-    """What is to be noted of a segment with these messages."""
-    size = sum(
-        (_PAIR_SIZE if is_pair(term) else len(term) + 2) + len(ordinals)
-        for term, ordinals in gathered.ordinals.items()
-    )
-    bits = bits_for(size, _BLOCK)
-    return Segment(
-        0, session, gathered.first, gathered.count, bits, gathered.total_length(), *gathered.time_span()
-    )
-
-
-def blocks_of(gathered: Gathered, segment: Segment) -> Iterator[Blocks]:
-    """The blocks of a segment with these messages, some at a time."""
-    apart = _Apart()
-    yield from _term_blocks(gathered.ordinals, gathered.counts, segment.term_bits, apart)
-    yield from vocabulary_blocks(gathered.spelled())
-    yield from apart.taken()
-    yield [(LENGTHS_BLOCK, bytes(gathered.length_codes))]
-
-
-def merged(segments: Sequence[Segment], read: Callable[[int, int], bytes | None]) -> Segment:
-    """What is to be noted of one segment with the messages of these, one behind the other."""
-    first = segments[0]
-    bits = max(segment.term_bits for segment in segments)
-    parts = (0, (1 << bits) - 1)
-    sample = sum(len(content) for part in parts for content in _sampled(segments, bits, part, read))
-    size = sample * (1 << bits) // len(parts)
-    return Segment(
-        0,
-        first.session,
-        first.first,
-        sum(each.size for each in segments),
-        max(bits, bits_for(size, _BLOCK)),
-        sum(each.total for each in segments),
-        min(each.earliest_ms for each in segments),
-        max(each.latest_ms for each in segments),
-    )
-
-
-def merged_blocks(
-    segments: Sequence[Segment], target: Segment, read: Callable[[int, int], bytes | None]
-) -> Iterator[Blocks]:
-    """The blocks of the merged segment, some at a time."""
-    bits = max(segment.term_bits for segment in segments)
-    apart = _Apart()
-    for part in range(1 << bits):
-        joined = _Joined()
-        for done in joined.add_all(segments, bits, part, read):
-            if done % _SOURCES_AT_ONCE == 0:
-                yield []
-        yield from _term_blocks(joined.ordinals, joined.counts, target.term_bits, apart)
-    yield from joint_vocabulary([segment.segment for segment in segments], read)
-    yield from apart.taken()
-    yield [(LENGTHS_BLOCK, b"".join(read(each.segment, LENGTHS_BLOCK) or b"" for each in segments))]
-
-
-def _sampled(
-    segments: Sequence[Segment], bits: int, part: int, read: Callable[[int, int], bytes | None]
-) -> Iterator[bytes]:
-    """The blocks with a part of the terms, as they would be."""
-    joined = _Joined()
-    for _ in joined.add_all(segments, bits, part, read):
-        pass
-    for blocks in _term_blocks(joined.ordinals, joined.counts, bits, _Apart()):
-        yield from (content for _, content in blocks)
-
-
-class _Joined:
-    """The places of some terms on neighbouring shelves."""
-
-    def __init__(self) -> None:
-        self.ordinals: dict[str, list[int]] = {}
-        self.counts: dict[str, bytearray] = {}
-        """For terms that occur more than once in a message."""
-
-    def add_all(
-        self,
-        segments: Sequence[Segment],
-        bits: int,
-        part: int,
-        read: Callable[[int, int], bytes | None],
-    ) -> Iterator[int]:
-        """Add one of 2 ** `bits` parts of the terms, segment by segment; how many are done."""
-        for done, (segment, start) in enumerate(zip(segments, starts_of(segments), strict=True), 1):
-            content = read(segment.segment, part >> (bits - segment.term_bits))
-            if content is not None:
-                self._add(Block(content), start, lambda number, of=segment.segment: read(of, number) or b"")
-            yield done
-        if any(segment.term_bits < bits for segment in segments):
-            for term in [term for term in self.ordinals if block_of(term, bits) != part]:
-                del self.ordinals[term]
-
-    def _add(self, block: Block, start: int, read_apart: Callable[[int], bytes]) -> None:
-        every, counts = self.ordinals, self.counts
-        for term, ordinal in block.singles():
-            known = every.get(term)
-            if known is None:
-                every[term] = [start + ordinal]
-                continue
-            known.append(start + ordinal)
-            if term in counts:
-                counts[term].append(1)
-        for term, encoded in block.listed():
-            if term[-1] == ANYWHERE and is_pair(term):
-                continue
-            apart = place_apart(encoded)
-            ordinals, counted = decode_places(encoded if apart is None else read_apart(apart))
-            known = every.setdefault(term, [])
-            if counted and term not in counts:
-                counts[term] = bytearray(b"\1") * len(known)
-            known += [start + ordinal for ordinal in ordinals]
-            if term in counts:
-                counts[term].extend(counted or b"\1" * len(ordinals))
-
-
-def _term_blocks(
-    ordinals: Mapping[str, Sequence[int]], counts: Mapping[str, bytearray], bits: int, apart: "_Apart"
-) -> Iterator[Blocks]:
-    """Blocks with these terms, some at a time."""
-    by_block: dict[int, list[str]] = {}
-    for term in ordinals:
-        by_block.setdefault(block_of(term, bits), []).append(term)
-    done = 0
-    for number in sorted(by_block):
-        terms = by_block[number]
-        singles: dict[str, int] = {}
-        listed: dict[str, bytes] = {}
-        for term in terms:
-            places = ordinals[term]
-            if len(places) == 1 and term not in counts:
-                singles[term] = places[0]
-            else:
-                listed[term] = apart.put(encode_places(places, counts.get(term, b"")))
-            done += 1
-            if done % _AT_ONCE == 0:
-                yield []
-        for character, holders in _frequent_characters(terms, ordinals):
-            listed[character + ANYWHERE] = apart.put(encode_places(holders, b""))
-        yield [(number, encode_block(singles, listed))]
-
-
-def _frequent_characters(
-    terms: Sequence[str], ordinals: Mapping[str, Sequence[int]]
-) -> Iterator[tuple[str, list[int]]]:
-    """The characters that begin very many pairs, with the ordinals of the messages that have them."""
-    pairs: dict[str, list[str]] = {}
-    for term in terms:
-        if is_pair(term):
-            pairs.setdefault(term[0], []).append(term)
-    for character, found in pairs.items():
-        if len(found) > _MANY_PAIRS:
-            yield character, sorted(set[int]().union(*(ordinals[pair] for pair in found)))
-
-
-def starts_of(segments: Sequence[Segment]) -> list[int]:
-    """The ordinals that their first messages get when they are merged."""
-    return [0, *accumulate(segment.size for segment in segments)][:-1]
-
-
-class _Apart:
-    """Places that are so many that they have a block of their own."""
-
-    def __init__(self) -> None:
-        self._numbers = iter(range(APART_BLOCKS, LENGTHS_BLOCK))
-        self._waiting: Blocks = []
-
-    def put(self, encoded: bytes) -> bytes:
-        """What goes into the block of the term."""
-        number = next(self._numbers, None) if len(encoded) >= APART_BYTES else None
-        if number is None:
-            return encoded
-        self._waiting.append((number, encoded))
-        return kept_apart(number, encoded)
-
-    def taken(self) -> Iterator[Blocks]:
-        """The blocks with the places that were put since."""
-        waiting, self._waiting = self._waiting, []
-        for block in waiting:
-            yield [block]

@@ -91,13 +91,8 @@ class MemoryTables:
         """See `SearchReads`."""
         return [row for position in positions for row in self._rows[uid].between(position, position)]
 
-    def shelves(self, uid: int, first: int, last: int) -> "list[Shelf]":
-        """See `SearchReads`; everything is gathered from the messages."""
-        del uid, first, last
-        return []
-
     def segments(self, uid: int, first: int, last: int) -> "list[Segment]":
-        """See `SearchReads`."""
+        """See `SearchReads`; everything is gathered from the messages."""
         del uid, first, last
         return []
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sidecar.store.indexing.bundles import BundleShelf, HeldShelf
 from sidecar.store.indexing.covering import Sums
-from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
+from sidecar.store.indexing.segments import FORMAT, QUALIFIED_COLUMNS, SEGMENT_COLUMNS, Segment, SegmentShelf
 from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.postgres.connection import Connection
 from sidecar.store.postgres.index_rows import Key, block_id, blocks_in
@@ -13,14 +13,12 @@ from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.records import MessageRow, SessionRecord
 
-SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms, bundle, start"
-
 _SEGMENTS = (
     f"SELECT {SEGMENT_COLUMNS} FROM search_segments WHERE session = %s AND first BETWEEN %s - 65535 AND %s "
     f"AND first + size > %s AND live AND format = {FORMAT} ORDER BY first"
 )
 _SEGMENTS_IN = (
-    f"SELECT {', '.join(f'search_segments.{name}' for name in SEGMENT_COLUMNS.split(', '))} "
+    f"SELECT {QUALIFIED_COLUMNS} "
     "FROM sessions JOIN search_segments ON session = uid "
     "WHERE left(namespace, 200) = left(%s, 200) AND namespace = %s "
     f"AND live AND format = {FORMAT} ORDER BY session, first"
@@ -91,10 +89,6 @@ class PostgresSearchReads(PostgresLookups, IndexReads):
     def rows_at(self, uid: int, positions: Sequence[int]) -> list[MessageRow]:
         """See `SearchReads`."""
         return list(map(MessageRow._make, self.query(_ROWS_AT, (uid, list(positions)))))
-
-    def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
-        """See `SearchReads`."""
-        return [self.shelf(segment) for segment in self.segments(uid, first, last)]
 
     def segments_in(self, namespace: str) -> list[Segment]:
         """See `SearchReads`."""

@@ -9,9 +9,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from sidecar.store.indexing.bundles import LooseSegment
-from sidecar.store.indexing.segments import FORMAT, Blocks, Segment
+from sidecar.store.indexing.segments import FORMAT, QUALIFIED_COLUMNS, SEGMENT_COLUMNS, Blocks, Segment
 from sidecar.store.postgres.connection import Connection, Row
-from sidecar.store.postgres.index_reads import SEGMENT_COLUMNS, IndexReads
+from sidecar.store.postgres.index_reads import IndexReads
 from sidecar.store.postgres.index_rows import rows_of
 from sidecar.store.postgres.locking import place_of_session
 from sidecar.store.postgres.reading_ahead import ReadingAhead
@@ -38,8 +38,8 @@ _GROWN = (
 )
 _LEFTOVERS = f"SELECT segment FROM search_segments WHERE session = %s AND (NOT live OR format < {FORMAT})"
 _LOOSE = (
-    f"SELECT {', '.join(f'search_segments.{name}' for name in SEGMENT_COLUMNS.split(', '))}, namespace, "
-    "agent_id FROM search_segments JOIN sessions ON session = uid "
+    f"SELECT {QUALIFIED_COLUMNS}, namespace, agent_id "
+    "FROM search_segments JOIN sessions ON session = uid "
     f"WHERE live AND format = {FORMAT} AND bundle = 0 AND updated_ms < %s AND size < %s "
     "ORDER BY namespace, agent_id, uid, first"
 )

@@ -6,25 +6,23 @@ from collections.abc import Sequence
 from sidecar.store.indexing.blocks import VOCABULARY_BLOCKS
 from sidecar.store.indexing.bundles import BundleShelf, HeldShelf
 from sidecar.store.indexing.covering import Sums
-from sidecar.store.indexing.segments import FORMAT, Segment, SegmentShelf
+from sidecar.store.indexing.segments import FORMAT, QUALIFIED_COLUMNS, SEGMENT_COLUMNS, Segment, SegmentShelf
 from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.indexing.spelling import unpacked
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
 
-SEGMENT_COLUMNS = "segment, session, first, size, term_bits, total, earliest_ms, latest_ms, bundle, start"
-
 _SEGMENTS = (
     f"SELECT {SEGMENT_COLUMNS} FROM search_segments "
     "WHERE session = ? AND first BETWEEN ? - 65535 AND ? AND first + size > ? AND live ORDER BY first"
 )
-_SHELVES = (
+_SEGMENTS_TO_READ = (
     f"{_SEGMENTS.removesuffix(' ORDER BY first')} "
     f"AND EXISTS (SELECT 1 FROM marks WHERE name = 'index_format' AND value = {FORMAT}) ORDER BY first"
 )
 _SEGMENTS_IN = (
-    f"SELECT {', '.join(f'search_segments.{name}' for name in SEGMENT_COLUMNS.split(', '))} "
+    f"SELECT {QUALIFIED_COLUMNS} "
     "FROM sessions JOIN search_segments ON session = uid WHERE namespace = ? AND live "
     f"AND EXISTS (SELECT 1 FROM marks WHERE name = 'index_format' AND value = {FORMAT}) "
     "ORDER BY session, first"
@@ -87,10 +85,10 @@ class SQLiteSearchReads(IndexReads):
         statement = _ROWS_AT.format(", ".join("?" * len(positions)))
         return list(map(MessageRow._make, self.query(statement, (uid, *positions))))
 
-    def shelves(self, uid: int, first: int, last: int) -> list[Shelf]:
-        """See `SearchReads`."""
-        found = self.query(_SHELVES, (uid, first, last, first))
-        return [self.shelf(Segment._make(row)) for row in found]
+    def segments(self, uid: int, first: int, last: int) -> list[Segment]:
+        """See `SearchReads`; nothing that is indexed in another way."""
+        found = self.query(_SEGMENTS_TO_READ, (uid, first, last, first))
+        return [Segment._make(row) for row in found]
 
     def segments_in(self, namespace: str) -> list[Segment]:
         """See `SearchReads`."""

@@ -4,10 +4,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from sidecar.store.indexing.bundles import LooseSegment
-from sidecar.store.indexing.segments import FORMAT, Blocks, Segment
+from sidecar.store.indexing.segments import FORMAT, QUALIFIED_COLUMNS, SEGMENT_COLUMNS, Blocks, Segment
 from sidecar.store.records import SessionRecord
 from sidecar.store.sqlite.connection import Connection, Row
-from sidecar.store.sqlite.index_reads import SEGMENT_COLUMNS, IndexReads, block_id
+from sidecar.store.sqlite.index_reads import IndexReads, block_id
 from sidecar.store.sqlite.reads import SESSION_COLUMNS, session_record
 
 _SESSION_NOW = f"SELECT {SESSION_COLUMNS} FROM sessions WHERE uid = ?"
@@ -26,8 +26,8 @@ _ACROSS = (
 
 
 _LOOSE = (
-    f"SELECT {', '.join(f'search_segments.{name}' for name in SEGMENT_COLUMNS.split(', '))}, namespace, "
-    "agent_id FROM search_segments JOIN sessions ON session = uid "
+    f"SELECT {QUALIFIED_COLUMNS}, namespace, agent_id "
+    "FROM search_segments JOIN sessions ON session = uid "
     "WHERE live AND bundle = 0 AND size < ?2 AND updated_ms < ?1 ORDER BY namespace, agent_id, uid, first"
 )
 _BUNDLE_OF = "SELECT bundle FROM search_segments WHERE segment = ?"
