@@ -29,35 +29,37 @@ class LooseSegment(NamedTuple):
 
 
 def bundle(tables: IndexStore, retire: Callable[[list[int]], None]) -> Job:
-    """Bundle what there is of segments of sessions at rest; `retire` is told which to erase afterwards."""
-    done = False
+    """Bundle what there is of segments of sessions at rest; `retire` is told which to erase afterwards.
+
+    The value is whether to look again, because a session was changed meanwhile.
+    """
+    again = False
     for parts in _groups(tables.loose(rested_before_ms(), ENOUGH)):
-        yield from _bundle(tables, parts, retire)
-        done = True
-    return done
+        completed = yield from _bundle(tables, parts, retire)
+        again = again or not completed
+    return again
 
 
-def _bundle(
-    tables: IndexStore, parts: Sequence[Segment], retire: Callable[[list[int]], None]
-) -> Iterator[None]:
+def _bundle(tables: IndexStore, parts: Sequence[Segment], retire: Callable[[list[int]], None]) -> Job:
+    """Make one bundle; whether it was completed."""
     record = tables.session_now(parts[0].session)
     if record is None:
-        return
+        return False
     target = merged(parts, tables.block)._replace(session=0, first=0)
     numbers = [part.segment for part in parts]
     with tables.step(record):
         if [tables.find(number) for number in numbers] != parts:
-            return
+            return False
         made = tables.add(target, live=False)
         tables.promise(numbers, made)
     blocks = yield from copied(tables, record, parts, target._replace(segment=made))
     if blocks is None:
-        return
+        return False
     with tables.step(record):
         now = [tables.find(number) for number in numbers]
         if not tables.exists(made) or None in now:
             retire([made])
-            return
+            return False
         tables.add_blocks(made, blocks)
         tables.reveal(made, 0)
         tables.retire(numbers)
@@ -67,6 +69,7 @@ def _bundle(
             tables.add(held, live=True)
     retire(numbers)
     yield
+    return True
 
 
 def _groups(loose: Sequence[LooseSegment]) -> Iterator[list[Segment]]:

@@ -117,7 +117,8 @@ class Indexer:
                 if not self._may_bundle:
                     return
                 self._may_bundle = False
-                yield from bundle(self._tables, self._jobs.take_over)
+                if (yield from bundle(self._tables, self._jobs.take_over)):
+                    self._may_bundle = True
                 continue
             uid = waiting[0]
             done = (yield from self._jobs.merge(uid)) or (yield from self._jobs.build(uid))
