@@ -29,7 +29,7 @@ NEIGHBOUR, REPLY = 0.4, 0.8
 """What the message before or behind a hit is worth of the hit itself, where it is short; what the reply to a
 question is. One further away is worth as much of its neighbour."""
 REACH = 2
-"""How many messages away a neighbour may be."""
+"""How many messages away a neighbour may be, for who has room to fill."""
 SHORT = 120
 """Rough tokens of a message up to which it is recalled as a neighbour."""
 RESULT = 900
@@ -62,10 +62,12 @@ class Passage(NamedTuple):
         return self.remark.position, self.part
 
 
-async def retrieve(source: RemarkSource, asked: Situation, last: int, hits: int = HITS) -> list[Passage]:
+async def retrieve(
+    source: RemarkSource, asked: Situation, last: int, hits: int = HITS, reach: int = 1
+) -> list[Passage]:
     """The passages up to the position `last` that fit, best first; none where nothing is asked for.
 
-    At most `hits` messages are looked at, and what stands around the best third of them.
+    At most `hits` messages are looked at, and what stands up to `reach` messages from the best third of them.
     """
     if not asked.question or last < 1:
         return []
@@ -75,7 +77,7 @@ async def retrieve(source: RemarkSource, asked: Situation, last: int, hits: int 
     near = {
         p
         for hit in found.hits[: hits // 3]
-        for p in range(hit.position - REACH, hit.position + REACH + 1)
+        for p in range(hit.position - reach, hit.position + reach + 1)
         if 1 <= p <= last
     }
     scores = {hit.position: hit.score for hit in found.hits}
@@ -90,7 +92,7 @@ async def retrieve(source: RemarkSource, asked: Situation, last: int, hits: int 
         for passage in _parts(remark, score, {term: worth[term] for term in terms}):
             ranked[passage.key] = passage
     best = max((passage.score for passage in ranked.values()), default=0.0)
-    for passage in _neighbours(list(ranked.values()), known):
+    for passage in _neighbours(list(ranked.values()), known, reach):
         known_as = ranked.get(passage.key)
         if known_as is None or (known_as.of == 1 and known_as.score < passage.score):
             ranked[passage.key] = passage
@@ -174,12 +176,12 @@ def _dense(score: float, text: str) -> float:
     return score / rough_tokens(text) ** DENSITY
 
 
-def _neighbours(hits: Sequence[Passage], known: dict[int, Remark]) -> list[Passage]:
+def _neighbours(hits: Sequence[Passage], known: dict[int, Remark], reach: int) -> list[Passage]:
     """Short messages around what was found: the reply, the question before, what came of it."""
     found: list[Passage] = []
     for hit in hits:
         asks = hit.remark.text.rstrip()[-1:] in _ASKING
-        for away in range(-REACH, REACH + 1):
+        for away in range(-reach, reach + 1):
             remark = known.get(hit.remark.position + away) if away else None
             if remark is not None and _is_short(remark.text):
                 share = REPLY if asks and away == 1 else NEIGHBOUR ** abs(away)

@@ -35,8 +35,8 @@ class Talk:
     async def remarks(self, positions: Sequence[int]) -> dict[int, Remark]:
         return {p: Remark(p, f"t{(p + 1) // 2}", *_with_time(self._texts[p - 1])) for p in positions}
 
-    def retrieved(self, prompt: str, last: int | None = None) -> list[Passage]:
-        return self.driver.run(retrieve(self, situation(prompt, []), last or len(self._texts)))
+    def retrieved(self, prompt: str, last: int | None = None, reach: int = 1) -> list[Passage]:
+        return self.driver.run(retrieve(self, situation(prompt, []), last or len(self._texts), reach=reach))
 
     def standing(self) -> list[str]:
         return [each.text for each in self.driver.run(standing(self, len(self._texts)))]
@@ -78,7 +78,8 @@ def test_what_came_of_a_hit_two_messages_later_comes_along(talk: Talk) -> None:
     talk.say(
         "hi", "Hello!", "I am in trouble today.", "Tell me.", "A speech next week frightens me.", "Oh", "no"
     )
-    assert {p.remark.position for p in talk.retrieved("trouble")} == {1, 2, 3, 4, 5}
+    assert {p.remark.position for p in talk.retrieved("trouble", reach=2)} == {1, 2, 3, 4, 5}
+    assert {p.remark.position for p in talk.retrieved("trouble")} == {2, 3, 4}
 
 
 def test_of_a_long_message_the_part_that_fits_is_taken(talk: Talk) -> None:

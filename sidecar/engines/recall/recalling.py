@@ -17,7 +17,7 @@ from sidecar.engines.recollecting import last_stored, remark_of
 from sidecar.messages.contract import Mark
 from sidecar.messages.excerpt import plain_text
 from sidecar.recall.recollection import Recollection
-from sidecar.recall.retrieval import as_whole, retrieve
+from sidecar.recall.retrieval import REACH, as_whole, retrieve
 from sidecar.recall.situations import situation
 from sidecar.recall.working_set import WorkingSet
 
@@ -73,7 +73,7 @@ async def recalled(
         kept = remembered.values(session, before)
         values = _values(kept, state, window, int(room * VALUES_SHARE), count, asked.terms)
     recollection = Recollection(room - count(values), count, shown + visible)
-    ranked = await retrieve(remembered.of(session), asked, last_stored(before))
+    ranked = await retrieve(remembered.of(session), asked, last_stored(before), reach=REACH)
     at_work = grown and bool(moment.anchor.reading.results)
     recollection.add(ranked, int(room * AT_WORK) if at_work else room)
     if grown or not window.entries:
