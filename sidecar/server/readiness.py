@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sidecar.server.sidecar import Sidecar
     from sidecar.store.contract import Write
 
-SLICE_S, REST_S = 0.001, 0.004
+SLICE_S, REST_S = 0.001, 0.002
 """Seconds of work at a time, about, and of rest in between, in which requests have the loop to themselves."""
 LOOK_BACK = 1_200
 """The newest messages of a session, of which an engine takes note at most."""
