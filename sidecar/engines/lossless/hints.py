@@ -116,6 +116,9 @@ class HintWriter:
             return None
         if any(hint.prompt == asked.key and _is_open(hint, window, asked.key) for hint in known.given):
             return None
+        takes = window.tokens + view.cost(session.count) + known.cost(session.count) + room
+        if (await session.timeline.tail(takes)).whole:
+            return None  # with a hint the answer would take as much as everything that was said
         newest = [plain_text(entry.reading) for entry in window.entries[-NEWEST_TEXTS:]]
         what = situation(asked.prompt, newest)
         ranked = await retrieve(self._remarks(session), what, view.covered, HITS)
