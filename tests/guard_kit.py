@@ -9,8 +9,9 @@ from sidecar.messages.contract import Dialect, Reading
 from sidecar.messages.dialects import dialect as dialect_of
 from sidecar.server.sessions.stored import StoredEntries
 from sidecar.server.sessions.timeline import SessionTimeline
-from sidecar.store.contract import Append, NewMessage, SessionRef
 from sidecar.store.memory.store import MemoryStore
+from sidecar.store.stored import NewMessage, SessionRef
+from sidecar.store.writes import Append
 from sidecar.tokens.estimate import EstimateCounter
 from sidecar.tokens.message_cost import message_tokens
 

@@ -7,7 +7,6 @@ from typing import Any
 import apsw
 import pytest
 
-from sidecar.store.contract import SessionRef
 from sidecar.store.indexing import bundles
 from sidecar.store.indexing import jobs as index_jobs
 from sidecar.store.postgres import indexer as postgres_indexer
@@ -15,6 +14,7 @@ from sidecar.store.postgres import writer as postgres_writer
 from sidecar.store.search import Searchable, SearchKind, SearchQuery, SearchResult
 from sidecar.store.sqlite import indexer as sqlite_indexer
 from sidecar.store.sqlite import writer
+from sidecar.store.stored import SessionRef
 from tests.store_kit import LIMIT_S, REF, Driver
 
 TOOL_MARK = "\u2063"

@@ -5,15 +5,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
-from sidecar.store.contract import (
-    Append,
-    AppendResult,
-    NewMessage,
-    SessionRef,
-    SessionStore,
-    StoredMessage,
-    Write,
-)
+from sidecar.store.contract import SessionStore
+from sidecar.store.stored import NewMessage, SessionRef, StoredMessage
+from sidecar.store.writes import Append, AppendResult, Write
 
 _T = TypeVar("_T")
 

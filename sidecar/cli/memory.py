@@ -179,7 +179,7 @@ def _searchable(message_format: str, body: bytes) -> Searchable:
 
 async def _events(store: Store, namespace: str, session_id: str) -> list[InjectionEvent]:
     from sidecar.memory.events import STATE, events
-    from sidecar.store.contract import SessionRef
+    from sidecar.store.stored import SessionRef
 
     return events(await store.state(SessionRef(namespace, session_id), STATE))
 

@@ -9,16 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sidecar.engine.compaction import delegate_compaction_to_runtime
-    from sidecar.engine.contract import (
+    from sidecar.engine.calls import (
         AfterTurnRequest,
         AssembleRequest,
         Assembly,
         CompactOutcome,
         CompactRequest,
-        ContextEngine,
-        EngineInfo,
-        History,
         IncomingMessage,
         IngestOutcome,
         Kept,
@@ -26,17 +22,14 @@ if TYPE_CHECKING:
         Made,
         MaintainOutcome,
         PreflightOutcome,
-        Session,
-        SpawnedSession,
-        SpawnEndReason,
-        StoringEngine,
-        Tail,
-        Timeline,
     )
+    from sidecar.engine.compaction import delegate_compaction_to_runtime
+    from sidecar.engine.contract import ContextEngine, EngineInfo, StoringEngine
     from sidecar.engine.entry import Entry
     from sidecar.engine.host import EngineHost, HostCapabilityMissing, HostRequestFailed
     from sidecar.engine.memory_prompt import build_memory_system_prompt_addition
     from sidecar.engine.overflow import Overflow
+    from sidecar.engine.session import History, Session, SpawnedSession, SpawnEndReason, Tail, Timeline
     from sidecar.engine.window import (
         Window,
         cut_window,
@@ -83,26 +76,35 @@ __all__ = [
     "whole_window",
 ]
 
-_ELSEWHERE = {
-    "Entry": "entry",
-    "EngineHost": "host",
-    "HostCapabilityMissing": "host",
-    "HostRequestFailed": "host",
-    "Overflow": "overflow",
-    "Window": "window",
-    "build_memory_system_prompt_addition": "memory_prompt",
-    "cut_window": "window",
-    "delegate_compaction_to_runtime": "compaction",
-    "drop_turns": "window",
-    "keep_window": "window",
-    "tokens_of": "window",
-    "whole_window": "window",
+_MODULES = {
+    "calls": (
+        "AfterTurnRequest",
+        "AssembleRequest",
+        "Assembly",
+        "CompactOutcome",
+        "CompactRequest",
+        "IncomingMessage",
+        "IngestOutcome",
+        "Kept",
+        "Kind",
+        "Made",
+        "MaintainOutcome",
+        "PreflightOutcome",
+    ),
+    "compaction": ("delegate_compaction_to_runtime",),
+    "contract": ("ContextEngine", "EngineInfo", "StoringEngine"),
+    "entry": ("Entry",),
+    "host": ("EngineHost", "HostCapabilityMissing", "HostRequestFailed"),
+    "memory_prompt": ("build_memory_system_prompt_addition",),
+    "overflow": ("Overflow",),
+    "session": ("History", "Session", "SpawnEndReason", "SpawnedSession", "Tail", "Timeline"),
+    "window": ("Window", "cut_window", "drop_turns", "keep_window", "tokens_of", "whole_window"),
 }
-"""Modules of what is not in `contract`."""
+"""What is in which module."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{_ELSEWHERE.get(name, 'contract')}")
-    return getattr(module, name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sidecar.engine.contract import CompactOutcome, CompactRequest, ContextEngine, Session
+    from sidecar.engine.calls import CompactOutcome, CompactRequest
+    from sidecar.engine.contract import ContextEngine
+    from sidecar.engine.session import Session
 
 
 async def delegate_compaction_to_runtime(

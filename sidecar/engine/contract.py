@@ -1,4 +1,4 @@
-"""What an engine implements, what it is asked, and what it answers.
+"""What an engine implements; `calls` has what it is asked and answers, `session` what it is handed.
 
 An engine decides what matters. It never sees the wire: it is handed entries, and answers with entries that
 it keeps and texts that it makes. Budget, validity, pairing of tool calls, size limits, time limits and the
@@ -7,26 +7,30 @@ context epoch are enforced outside of it, the same way for every engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec import Struct
+
+from sidecar.engine.calls import MaintainOutcome
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from sidecar.engine.calls import (
+        AfterTurnRequest,
+        AssembleRequest,
+        Assembly,
+        CompactOutcome,
+        CompactRequest,
+        IncomingMessage,
+        IngestOutcome,
+        PreflightOutcome,
+    )
     from sidecar.engine.entry import Entry
-    from sidecar.engine.guard.pinned import Pin
-    from sidecar.engine.host import EngineHost, Report
+    from sidecar.engine.host import EngineHost
+    from sidecar.engine.session import Session, SpawnedSession, SpawnEndReason
     from sidecar.messages.contract import Dialect, Role
-    from sidecar.store.contract import SummaryNode
-    from sidecar.store.search import SearchQuery, SearchResult
-
-Kind = Literal["system", "summary", "activityLog", "recent", "memory", "recall"]
-"""What a part of the answer is for, as `composition` names it."""
-
-SpawnEndReason = Literal["deleted", "completed", "swept", "released", "rolledBack"]
-"""Why a spawned session is none any more."""
 
 
 class EngineInfo(Struct, frozen=True, kw_only=True):
@@ -39,269 +43,6 @@ class EngineInfo(Struct, frozen=True, kw_only=True):
     turn_maintenance_mode: Literal["foreground", "background"] = "foreground"
     host_requirements: tuple[str, ...] = ()
     """Server-to-host requests without which the engine cannot work, for example `runtime/compact`."""
-
-
-class Tail(NamedTuple):
-    """The newest part of a timeline."""
-
-    entries: list[Entry]
-    """In order, oldest first."""
-    whole: bool
-    """True where the entries reach back to the start."""
-
-
-class Timeline(Protocol):
-    """The session from its first message to the newest, without loading all of it.
-
-    Heartbeats that a newer turn has made stale are not on it.
-    """
-
-    async def tail(self, tokens: int) -> Tail:
-        """The newest entries, going back until they hold more than `tokens` tokens, or to the start."""
-        ...
-
-    async def opener(self, turn: int) -> Entry | None:
-        """The user message that opened a turn, `None` where the turn has none."""
-        ...
-
-    async def system(self) -> list[Entry]:
-        """The system messages of the whole timeline, in order."""
-        ...
-
-    async def resolve(self, message_id: str) -> str | None:
-        """The id that a message has on the timeline now, `None` where it is not there (any more).
-
-        A message that was named before it was stored has got another id since.
-        """
-        ...
-
-    async def before(self, message_id: str, limit: int, since: str | None = None) -> list[Entry]:
-        """The `limit` entries in front of a message, oldest first, back to `since` (included) at most."""
-        ...
-
-
-class History(Protocol):
-    """The stored messages of a session, whatever of them the host's own list still shows."""
-
-    @property
-    def version(self) -> str:
-        """Another one whenever stored messages change in another way than by appending."""
-        ...
-
-    @property
-    def count(self) -> int:
-        """How many messages are stored: also the position of the newest."""
-        ...
-
-    async def read(self, first: int, last: int) -> list[Entry]:
-        """The entries at positions `first` to `last`, both included; what is not there is left out."""
-        ...
-
-    async def search(self, query: SearchQuery) -> SearchResult:
-        """The stored messages of the session that match.
-
-        Raises:
-            SearchError: the query cannot be answered.
-        """
-        ...
-
-
-class SpawnedSession(Struct, frozen=True, kw_only=True):
-    """A session that another one has spawned, or is about to."""
-
-    preparation_id: str
-    parent_session_key: str
-    parent_session_id: str | None
-    child_session_key: str
-    child_session_id: str | None
-    """`None` until the child has sent its first request."""
-    context_mode: Literal["isolated", "fork"]
-    prepared_ms: int
-    expires_ms: int | None
-    """When the preparation is swept, in milliseconds since 1970; `None` where it is not, or the child has
-    stored something by then."""
-
-
-class Session(Protocol):
-    """One session, as handed to an engine for the length of a call."""
-
-    @property
-    def session_id(self) -> str:
-        """The host's key of the session."""
-        ...
-
-    @property
-    def agent_id(self) -> str | None:
-        """The agent that owns the session."""
-        ...
-
-    @property
-    def timeline(self) -> Timeline:
-        """The session's messages; in `assemble` and `preflight`, the host's own list is its newest part."""
-        ...
-
-    @property
-    def history(self) -> History:
-        """The session's stored messages by position."""
-        ...
-
-    def calibrated(self, tokens: int) -> int:
-        """What so many tokens of `host.tokens` count in a budget: entries come with that count."""
-        ...
-
-    async def state(self, name: str) -> bytes | None:
-        """A value that `save_state` kept under this name for this engine."""
-        ...
-
-    async def save_state(self, name: str, value: bytes | None) -> None:
-        """Keep a small value durably; `None` removes it."""
-        ...
-
-    async def summaries(self) -> list[SummaryNode]:
-        """The session's summaries by first position."""
-        ...
-
-    async def summary_nodes(self, node_ids: Sequence[str]) -> list[SummaryNode]:
-        """The summaries of these ids; what is not there is left out."""
-        ...
-
-    async def add_summary(self, node: SummaryNode, replaces: Sequence[str] = ()) -> bool:
-        """Keep a summary in place of others; false where the history changed since the call began."""
-        ...
-
-    async def spawn(self) -> SpawnedSession | None:
-        """How the session was spawned by another one, `None` where it was not or has ended as a child."""
-        ...
-
-    def count(self, text: str) -> int:
-        """Tokens of a text as the budget counts them: calibrated by what the provider has reported."""
-        ...
-
-    async def pins(self) -> list[Pin]:
-        """What is pinned: the guard keeps it in every answer, whatever the engine chooses."""
-        ...
-
-    def report_to(self, report: Report) -> None:
-        """Let `progress` go there from now on."""
-        ...
-
-    def progress(self, message: str, percentage: int | None = None) -> None:
-        """Report progress to the host, if it asked for it."""
-        ...
-
-
-class IncomingMessage(Struct, frozen=True, kw_only=True):
-    """A message that the host hands over."""
-
-    raw: bytes
-    message_id: str | None = None
-    turn_id: str | None = None
-    timestamp_ms: int | None = None
-    heartbeat: bool = False
-
-
-class IngestOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a message."""
-
-    ingested: bool
-    message_id: str = ""
-    turn_id: str = ""
-    display_message: bytes | None = None
-    """The message as users should see it, where that differs."""
-    reason: str | None = None
-
-
-class AssembleRequest(Struct, frozen=True, kw_only=True):
-    """What the host asks to be put in front of the model."""
-
-    budget: int
-    """Tokens for everything that the answer holds; what the prompt needs is already taken off."""
-    prompt: str = ""
-    model: str | None = None
-    available_tools: tuple[str, ...] = ()
-    citations_mode: str | None = None
-
-
-class Kept(Struct, frozen=True):
-    """A message of the session that goes into the answer as it is."""
-
-    entry: Entry
-    kind: Kind = "recent"
-
-
-class Made(Struct, frozen=True, kw_only=True):
-    """A text of the engine's that goes into the answer as a marked message."""
-
-    role: Literal["user", "assistant"]
-    kind: Kind
-    ref: str
-    """Names what the text stands for, such as a summary's node id."""
-    text: str
-    timestamp_ms: int
-    covers: tuple[int, int] | None = None
-    """First and last position that the text stands for."""
-    lasting: bool = False
-    """True where memory or recall keeps its place in the answers to come."""
-
-
-class Assembly(Struct, frozen=True, kw_only=True):
-    """An engine's answer to `assemble`."""
-
-    items: Sequence[Kept | Made]
-    system_prompt_addition: str | None = None
-    user_message_append: str | None = None
-    as_came: bool = False
-    """The host's list unchanged; heeded for `legacy` only."""
-
-
-class CompactRequest(Struct, frozen=True, kw_only=True):
-    """What the host wants of a compaction."""
-
-    budget: int
-    force: bool = False
-    force_reason: str | None = None
-    current_token_count: int | None = None
-    target: Literal["budget", "threshold"] = "threshold"
-    custom_instructions: str | None = None
-
-
-class CompactOutcome(Struct, frozen=True, kw_only=True):
-    """What a compaction did; `compacted` false with a reason where there was nothing to do."""
-
-    ok: bool = True
-    compacted: bool
-    reason: str | None = None
-    summary: str | None = None
-    first_kept_message_id: str | None = None
-    tokens_before: int = 0
-    tokens_after: int | None = None
-    details: bytes | None = None
-    """JSON for the host."""
-
-
-class AfterTurnRequest(Struct, frozen=True, kw_only=True):
-    """What happened in a turn, after its messages were stored."""
-
-    budget: int | None = None
-    heartbeat: bool = False
-    auto_compaction_summary: str | None = None
-
-
-class MaintainOutcome(Struct, frozen=True, kw_only=True):
-    """What maintenance changed in the host's transcript."""
-
-    changed: bool = False
-    bytes_freed: int = 0
-    rewritten_entries: int = 0
-    reason: str | None = None
-
-
-class PreflightOutcome(Struct, frozen=True, kw_only=True):
-    """Whether the next answer is going to fit."""
-
-    fits: bool
-    estimated_tokens: int
-    action: Literal["none", "compact"]
 
 
 class ContextEngine:

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from sidecar.engine.contract import (
-        CompactOutcome,
-        CompactRequest,
-        IncomingMessage,
-        IngestOutcome,
-        Session,
-    )
+    from sidecar.engine.calls import CompactOutcome, CompactRequest, IncomingMessage, IngestOutcome
+    from sidecar.engine.session import Session
     from sidecar.summarize.contract import Summariser
     from sidecar.summarize.limits import CircuitBreaker, SpendGuard
     from sidecar.tokens.contract import TokenCounter

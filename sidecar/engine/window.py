@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sidecar.engine.contract import Assembly, Kept, Timeline
+from sidecar.engine.calls import Assembly, Kept
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Timeline
 from sidecar.messages.units import units
 
 SLACK = 0.75

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from sidecar.engine.contract import (
+from sidecar.engine.calls import (
     AssembleRequest,
     Assembly,
     CompactOutcome,
     CompactRequest,
-    EngineInfo,
     Kept,
     PreflightOutcome,
-    Session,
-    StoringEngine,
 )
+from sidecar.engine.contract import EngineInfo, StoringEngine
+from sidecar.engine.session import Session
 from sidecar.engine.window import Window, cut_window, keep_window, whole_window
 
 CUT = "cut"

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from sidecar.engine.contract import (
+from sidecar.engine.calls import (
     AssembleRequest,
     Assembly,
     CompactOutcome,
     CompactRequest,
-    ContextEngine,
-    EngineInfo,
     IncomingMessage,
     IngestOutcome,
     Kept,
-    Session,
 )
+from sidecar.engine.contract import ContextEngine, EngineInfo
+from sidecar.engine.session import Session
 
 
 class LegacyEngine(ContextEngine):

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Generic, Protocol, TypeVar
 
-from sidecar.engine.contract import (
-    AssembleRequest,
-    CompactOutcome,
-    CompactRequest,
-    PreflightOutcome,
-    Session,
-    StoringEngine,
-)
+from sidecar.engine.calls import AssembleRequest, CompactOutcome, CompactRequest, PreflightOutcome
+from sidecar.engine.contract import StoringEngine
+from sidecar.engine.session import Session
 from sidecar.engine.window import Window, cut_window, whole_window
 
 

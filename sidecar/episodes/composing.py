@@ -12,7 +12,7 @@ from msgspec import json
 from sidecar.episodes.contract import EpisodeMessage, EpisodePayload
 from sidecar.messages.contract import Dialect, MessageError
 from sidecar.messages.excerpt import plain_text
-from sidecar.store.contract import SessionHead, StoredMessage
+from sidecar.store.stored import SessionHead, StoredMessage
 
 VERSION = 1
 LONGEST_TEXT = 16_000

@@ -9,7 +9,7 @@ from random import random
 
 from sidecar.episodes.contract import EpisodeBackend
 from sidecar.store.buffer import BufferStore, Episode
-from sidecar.store.contract import StoreError
+from sidecar.store.errors import StoreError
 
 SHORTEST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 300.0

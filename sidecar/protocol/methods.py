@@ -118,7 +118,7 @@ METHODS = (
     Method("context/ingestBatch", "context", "Stores several messages, all or none.", errors=_ANY),
     Method(
         "context/assemble",
-        "context",
+        "assembling",
         "Answers with what the model is to see, within a token budget.",
         errors=("ContextOverflow", *_ANY),
     ),
@@ -137,7 +137,7 @@ METHODS = (
         "Tells whether the context fits before the model is called.",
         errors=_ANY,
     ),
-    Method("context/explain", "context", "Tells what the model saw, and why.", errors=_STORED),
+    Method("context/explain", "assembling", "Tells what the model saw, and why.", errors=_STORED),
     Method(
         "context/dispose",
         "context",

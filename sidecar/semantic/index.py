@@ -10,15 +10,10 @@ from collections.abc import Sequence
 from sidecar.semantic.making import Known, Stopped, VectorMaker
 from sidecar.semantic.shelf import MOST_MESSAGES, Near, Shelf
 from sidecar.semantic.vectors import CHUNK, Stretch, decoded, encoded
-from sidecar.store.contract import (
-    DERIVED,
-    SaveState,
-    SessionHead,
-    SessionRef,
-    SessionStore,
-    StoreError,
-    Write,
-)
+from sidecar.store.contract import SessionStore
+from sidecar.store.errors import StoreError
+from sidecar.store.stored import SessionHead, SessionRef
+from sidecar.store.writes import DERIVED, SaveState, Write
 
 REST_S = 0.25
 """Seconds that are waited for more messages before the newest ones are looked at."""

@@ -18,7 +18,7 @@ from sidecar.semantic.vectors import Row, Stretch, stretch_of
 
 if TYPE_CHECKING:
     from sidecar.semantic.model import Floats
-    from sidecar.store.contract import StoredMessage
+    from sidecar.store.stored import StoredMessage
 
 LOWER = 10
 """How far below the sidecar's the priority of the thread for messages is."""

@@ -10,7 +10,7 @@ from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
 from sidecar.messages.fence import strip
 from sidecar.recall.passages import passages
-from sidecar.store.contract import StoredMessage
+from sidecar.store.stored import StoredMessage
 
 MOST_PARTS = 4
 """Passages of one message, from its beginning."""

@@ -13,7 +13,6 @@ from sidecar.semantic.fusion import fused
 from sidecar.semantic.index import SemanticIndex
 from sidecar.semantic.passages import is_understood
 from sidecar.semantic.shelf import Near
-from sidecar.store.contract import SessionHead, SessionRef
 from sidecar.store.search import (
     SearchableStore,
     SearchHit,
@@ -22,6 +21,7 @@ from sidecar.store.search import (
     SessionsHit,
     SessionsResult,
 )
+from sidecar.store.stored import SessionHead, SessionRef
 
 _T = TypeVar("_T")
 

@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from sidecar.engine.contract import Assembly, Kept, Made
+from sidecar.engine.calls import Assembly, Kept, Made
 from sidecar.engine.entry import Entry
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -40,7 +40,8 @@ from sidecar.server.seating import EngineUnavailable
 from sidecar.server.sidecar import Sidecar
 from sidecar.server.stderr_log import log_to_stderr
 from sidecar.store import open_store
-from sidecar.store.contract import SessionStore, StoreError
+from sidecar.store.contract import SessionStore
+from sidecar.store.errors import StoreError
 from sidecar.store.search import Searchable, SearchableStore
 
 if TYPE_CHECKING:

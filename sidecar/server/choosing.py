@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from sidecar.engine.contract import AssembleRequest, Assembly, Session
+from sidecar.engine.calls import AssembleRequest, Assembly
 from sidecar.engine.guard.answer import Answer
 from sidecar.engine.guard.pinned import Pin
+from sidecar.engine.session import Session
 from sidecar.engine.signature import digest
 from sidecar.engine.window import newest_that_fits
 from sidecar.server.answer_checks import checked_assembly

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
-from sidecar.engine.contract import IngestOutcome, SpawnedSession
-from sidecar.store.contract import AddSummary, SummaryNode
+from sidecar.engine.calls import IngestOutcome
+from sidecar.engine.session import SpawnedSession
+from sidecar.store.stored import SummaryNode
+from sidecar.store.writes import AddSummary
 
 if TYPE_CHECKING:
     from sidecar.engine.entry import Entry

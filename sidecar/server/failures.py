@@ -10,7 +10,7 @@ from sidecar.messages.contract import MessageError
 from sidecar.protocol import errors as codes
 from sidecar.rpc.errors import InternalError, InvalidParams, RequestCancelled, RpcError
 from sidecar.server.seating import EngineUnavailable
-from sidecar.store.contract import (
+from sidecar.store.errors import (
     FormatMismatch,
     MessageMissing,
     SessionExists,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from msgspec import Raw
 
-from sidecar.engine.contract import CompactOutcome, CompactRequest, IncomingMessage, IngestOutcome, Session
+from sidecar.engine.calls import CompactOutcome, CompactRequest, IncomingMessage, IngestOutcome
 from sidecar.engine.host import HostCapabilityMissing, HostRequestFailed
+from sidecar.engine.session import Session
 from sidecar.protocol.base import ABSENT
 from sidecar.rpc.errors import RpcError
 from sidecar.server.lending import own_session

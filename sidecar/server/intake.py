@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from sidecar.engine.contract import IncomingMessage, IngestOutcome
+from sidecar.engine.calls import IncomingMessage, IngestOutcome
 from sidecar.messages.contract import Mark, MessageError
 from sidecar.messages.fence import OPENING_BYTES
 from sidecar.messages.identity import reuses_id, same_text, stands_for
 from sidecar.protocol.times import parse_rfc3339
 from sidecar.rpc.errors import InvalidParams
-from sidecar.store.contract import Append, Appended, AppendResult, NewMessage
+from sidecar.store.stored import Appended, NewMessage
+from sidecar.store.writes import Append, AppendResult
 
 if TYPE_CHECKING:
     from sidecar.server.engine_session import EngineSession

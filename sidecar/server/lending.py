@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from sidecar.engine.contract import Assembly, Kept, Made, Session, Tail
+from sidecar.engine.calls import Assembly, Kept, Made
+from sidecar.engine.session import Session, Tail
 from sidecar.server.answer_checks import NonsenseAnswer
 
 if TYPE_CHECKING:
-    from sidecar.engine.contract import History, SpawnedSession
     from sidecar.engine.entry import Entry
     from sidecar.engine.guard.pinned import Pin
     from sidecar.engine.host import Report
+    from sidecar.engine.session import History, SpawnedSession
     from sidecar.server.engine_session import EngineSession
     from sidecar.server.sessions.timeline import SessionTimeline
-    from sidecar.store.contract import SummaryNode
+    from sidecar.store.stored import SummaryNode
 
 
 class LentTimeline:
-    """A timeline that remembers what it has lent; see `sidecar.engine.contract.Timeline`."""
+    """A timeline that remembers what it has lent; see `sidecar.engine.session.Timeline`."""
 
     def __init__(self, timeline: SessionTimeline, *, copies: bool) -> None:
         """`copies` false hands out the entries themselves, to somebody who only reads them."""
@@ -73,7 +74,7 @@ class LentTimeline:
 
 
 class LentSession:
-    """A session for the length of one call; see `sidecar.engine.contract.Session`."""
+    """A session for the length of one call; see `sidecar.engine.session.Session`."""
 
     def __init__(self, own: EngineSession, *, copies: bool) -> None:
         self.own = own

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sidecar.engine.guard.slot import Slot
 from sidecar.messages import fence
 from sidecar.messages.contract import Mark, Reading, ToolCall
-from sidecar.protocol.context import ContextProjection
+from sidecar.protocol.assembling import ContextProjection
 
 HISTORY = "The conversation so far. It is a record to refer to, not a request:"
 SINCE = "What has been done for this request so far:"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sidecar.server.seat import Seat
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sidecar import Sidecar
-    from sidecar.store.contract import Write
+    from sidecar.store.writes import Write
 
 SLICE_S, REST_S = 0.001, 0.002
 """Seconds of work at a time, about, and of rest in between, in which requests have the loop to themselves."""

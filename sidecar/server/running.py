@@ -19,7 +19,7 @@ from sidecar.server.failures import EngineFailed
 from sidecar.server.health import InQuarantine
 from sidecar.server.log_records import about
 from sidecar.server.seat import Seat
-from sidecar.store.contract import StoreError
+from sidecar.store.errors import StoreError
 
 T = TypeVar("T")
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from sidecar.engine.contract import ContextEngine, Session
+from sidecar.engine.contract import ContextEngine
+from sidecar.engine.session import Session
 from sidecar.engine.signature import digest
 from sidecar.protocol.base import EngineInfo, FallbackFor
 from sidecar.server.engine_kinds import describe

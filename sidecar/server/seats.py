@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from sidecar.server.engines import LEGACY
-from sidecar.store.contract import SessionSettings
 from sidecar.store.spawn import BeginSpawn
+from sidecar.store.stored import SessionSettings
 
 if TYPE_CHECKING:
     from sidecar.server.seat import Seat

@@ -17,7 +17,9 @@ from sidecar.server.engines import EngineSlot
 from sidecar.server.handlers.lane import SessionLanes
 from sidecar.server.seat import Seat
 from sidecar.server.seats import Seats
-from sidecar.store.contract import SessionRef, SessionStore, Touch, Write
+from sidecar.store.contract import SessionStore
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Touch, Write
 
 if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect

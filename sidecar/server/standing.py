@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sidecar.engine.guard.decisions import LISTED, Decision, explain
 from sidecar.server.sidecar import Sidecar
-from sidecar.store.contract import SessionRef
+from sidecar.store.stored import SessionRef
 
 MOST = 2 * LISTED
 """The newest messages of a session about which is told."""

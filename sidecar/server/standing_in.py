@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from sidecar.engine.contract import CompactOutcome, CompactRequest, IncomingMessage, IngestOutcome
+from sidecar.engine.calls import CompactOutcome, CompactRequest, IncomingMessage, IngestOutcome
 from sidecar.protocol.base import FallbackFor
 from sidecar.server.engines import LEGACY
 from sidecar.server.failures import EngineFailed

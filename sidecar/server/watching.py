@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from sidecar.protocol.session import ChangedSessionParams
-from sidecar.store.contract import SessionHead, SessionRef, SessionStore, StoreError
+from sidecar.store.contract import SessionStore
+from sidecar.store.errors import StoreError
+from sidecar.store.stored import SessionHead, SessionRef
 
 if TYPE_CHECKING:
     from sidecar.protocol.session import SessionChange

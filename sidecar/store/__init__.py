@@ -57,7 +57,7 @@ def _postgres(url: str, extract: Extract | None) -> PostgresStore:
     try:
         from sidecar.store.postgres.store import PostgresStore
     except ImportError as error:
-        from sidecar.store.contract import StoreUnavailable
+        from sidecar.store.errors import StoreUnavailable
 
         raise StoreUnavailable(
             "the PostgreSQL driver is not installed", 'Install it: pip install "context-sidecar[postgres]"'

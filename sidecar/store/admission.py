@@ -1,9 +1,11 @@
 """Whether a write may touch a session, and what the touch itself changes."""
 
-from sidecar.store.contract import Append, FormatMismatch, SessionExists, SessionMissing, SessionRef
+from sidecar.store.errors import FormatMismatch, SessionExists, SessionMissing
 from sidecar.store.identity import new_tag
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Append
 
 _REVISIONS = 20
 """Bits of a revision below the session's uid, so that a session made anew never has an earlier revision."""

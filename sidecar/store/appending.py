@@ -1,10 +1,11 @@
 """The rules of `Append`."""
 
 from sidecar.store.admission import admitted_or_created
-from sidecar.store.contract import Append, AppendResult, MessageMissing
+from sidecar.store.errors import MessageMissing
 from sidecar.store.inserting import insert
 from sidecar.store.primitives import Tables
 from sidecar.store.storing import store_at_end
+from sidecar.store.writes import Append, AppendResult
 
 
 def append(tables: Tables, write: Append) -> AppendResult:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sidecar.store.appending import append
 from sidecar.store.branching import fork, truncate
-from sidecar.store.contract import StoreError, Write
+from sidecar.store.errors import StoreError
 from sidecar.store.expiring import expire
 from sidecar.store.keeping import (
     add_summary,
@@ -18,6 +18,7 @@ from sidecar.store.keeping import (
 )
 from sidecar.store.primitives import Tables
 from sidecar.store.spawning import begin_spawn, end_spawn, prepare_spawn, roll_back_spawn, sweep_spawns
+from sidecar.store.writes import Write
 
 _RULES: dict[str, Callable[[Tables, Any], Any]] = {
     "append": append,

@@ -1,10 +1,12 @@
 """The rules of `Fork` and `Truncate`."""
 
 from sidecar.store.admission import admitted, bind_agent, create
-from sidecar.store.contract import Fork, MessageMissing, SessionExists, SessionHead, SessionRef, Truncate
+from sidecar.store.errors import MessageMissing, SessionExists
 from sidecar.store.lineage import link, owner_at, part_from_forks, place_of_id, spans
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
+from sidecar.store.stored import SessionHead, SessionRef
+from sidecar.store.writes import Fork, Truncate
 
 
 def fork(tables: Tables, write: Fork) -> SessionHead:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from sidecar.store.contract import SessionRef, Write
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Write
 
 
 class BufferPlace(NamedTuple):

@@ -14,7 +14,8 @@ from sidecar.store.buffer import (
     Episode,
     PushEpisode,
 )
-from sidecar.store.contract import StoreUnavailable, Write
+from sidecar.store.errors import StoreUnavailable
+from sidecar.store.writes import Write
 
 _T = TypeVar("_T")
 

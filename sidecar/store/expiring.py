@@ -2,11 +2,12 @@
 
 from typing import Literal, NamedTuple
 
-from sidecar.store.contract import Delete, SessionHead, SessionRef, Write
 from sidecar.store.keeping import delete
 from sidecar.store.lineage import part_from_forks
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
+from sidecar.store.stored import SessionHead, SessionRef
+from sidecar.store.writes import Delete, Write
 
 EXPIRED = "\0expired"
 """The namespace of sessions that are being erased. No host can name it."""

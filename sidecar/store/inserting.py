@@ -7,11 +7,11 @@ sessions that share it keep what they had.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sidecar.store.contract import Appended, NewMessage
 from sidecar.store.identity import made_up
 from sidecar.store.lineage import own_behind, owner_at, part_from_forks
 from sidecar.store.primitives import Tables
 from sidecar.store.records import HEARTBEAT, OPENS, KeyedRow, MessageRow, SessionRecord, role_code
+from sidecar.store.stored import Appended, NewMessage
 from sidecar.store.storing import existing, keep_clear_of, place_of_double, store_at_end
 from sidecar.store.turns import turn_name
 

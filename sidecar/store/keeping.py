@@ -1,19 +1,11 @@
 """The rules of the writes that keep something beside the messages, or erase a session whole."""
 
 from sidecar.store.admission import admitted
-from sidecar.store.contract import (
-    AddSummary,
-    Configure,
-    Delete,
-    RecordAdvancement,
-    SaveFacts,
-    SaveState,
-    SessionSettings,
-    Touch,
-)
 from sidecar.store.lineage import owner_at, part_from_forks
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
+from sidecar.store.stored import SessionSettings
+from sidecar.store.writes import AddSummary, Configure, Delete, RecordAdvancement, SaveFacts, SaveState, Touch
 
 
 def delete(tables: Tables, write: Delete) -> bool:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Raw, Struct
 
-from sidecar.store.contract import SessionRef, StoredMessage
+from sidecar.store.stored import SessionRef, StoredMessage
 
 
 class Owner(Struct, frozen=True):

@@ -5,8 +5,8 @@ Long ranges pass through here on the loop's thread, so the loops are flat.
 
 from collections.abc import Sequence
 
-from sidecar.store.contract import Facts, KeyedMessage, StoredMessage
 from sidecar.store.records import HEARTBEAT, MADE_UP, KeyedRow, MessageRow, SessionRecord, role_of
+from sidecar.store.stored import Facts, KeyedMessage, StoredMessage
 
 
 def stored_messages(owner: SessionRecord, rows: Sequence[MessageRow]) -> list[StoredMessage]:

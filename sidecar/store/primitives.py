@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sidecar.store.buffer import BufferRows
-from sidecar.store.contract import Facts, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.records import KeyedRow, MessageRow, SessionRecord
 from sidecar.store.spawn import SpawnRows
+from sidecar.store.stored import Facts, SessionRef, SessionSettings, SummaryNode
 
 
 class RowReads(Protocol):

@@ -1,10 +1,10 @@
 """Reads of a session as its callers see it: its own messages behind those it shares."""
 
-from sidecar.store.contract import KeyedMessage, SessionRef, StoredMessage
 from sidecar.store.lineage import owner_at, place_of_id, row_at, spans
 from sidecar.store.presenting import keyed_messages, stored_messages
 from sidecar.store.primitives import RowReads
 from sidecar.store.records import role_code
+from sidecar.store.stored import KeyedMessage, SessionRef, StoredMessage
 
 
 def read_messages(reads: RowReads, ref: SessionRef, first: int, last: int) -> list[StoredMessage]:

@@ -6,14 +6,6 @@ from contextlib import AbstractContextManager
 from typing import Literal, Protocol, TypeVar
 
 from sidecar.store.buffer import BufferRows
-from sidecar.store.contract import (
-    KeyedMessage,
-    SessionHead,
-    SessionRef,
-    SessionSettings,
-    StoredMessage,
-    SummaryNode,
-)
 from sidecar.store.primitives import RowReads
 from sidecar.store.reading import (
     read_keyed,
@@ -23,6 +15,14 @@ from sidecar.store.reading import (
     read_turn_start,
 )
 from sidecar.store.spawn import Spawn, SpawnRows
+from sidecar.store.stored import (
+    KeyedMessage,
+    SessionHead,
+    SessionRef,
+    SessionSettings,
+    StoredMessage,
+    SummaryNode,
+)
 
 _T = TypeVar("_T")
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from sidecar.store.contract import SessionHead, SessionRef
+from sidecar.store.stored import SessionHead, SessionRef
 
 HEARTBEAT = 1
 """Flag: the message is a heartbeat."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
-from sidecar.store.contract import Append, NewMessage, SessionStore, StoredMessage
+from sidecar.store.contract import SessionStore
 from sidecar.store.lines import Owner
+from sidecar.store.stored import NewMessage, StoredMessage
+from sidecar.store.writes import Append
 
 _BATCH_BYTES = 1 << 20
 _BATCH = 500

@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from sidecar.store.contract import SessionRef, SessionStore
+from sidecar.store.contract import SessionStore
+from sidecar.store.stored import SessionRef
 
 SearchKind = Literal["words", "literal", "regex"]
 

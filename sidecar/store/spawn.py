@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, Protocol
 
-from sidecar.store.contract import SessionRef, Write
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Write
 
 SNAPSHOTS = "\0snapshots"
 """Follows a namespace: there the snapshots wait whose session has no id yet. No host can name it."""

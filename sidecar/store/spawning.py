@@ -2,7 +2,7 @@
 
 from sidecar.store.admission import was_rewritten
 from sidecar.store.branching import fork
-from sidecar.store.contract import Delete, Fork, SessionExists, SessionMissing, SessionRef
+from sidecar.store.errors import SessionExists, SessionMissing
 from sidecar.store.keeping import delete
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
@@ -15,6 +15,8 @@ from sidecar.store.spawn import (
     SpawnEnd,
     SweepSpawns,
 )
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Delete, Fork
 
 
 def prepare_spawn(tables: Tables, write: PrepareSpawn) -> Spawn:

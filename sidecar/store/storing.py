@@ -1,10 +1,10 @@
 """How one message comes to be stored, or is found to be there already."""
 
-from sidecar.store.contract import Appended, NewMessage
 from sidecar.store.identity import id_of, made_up, number_in
 from sidecar.store.lineage import owner_at, place_of_id, place_of_inner_id, row_at
 from sidecar.store.primitives import Tables
 from sidecar.store.records import HEARTBEAT, MADE_UP, MessageRow, SessionRecord, role_code
+from sidecar.store.stored import Appended, NewMessage
 from sidecar.store.turns import advance, turn_name
 
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from sidecar.store.contract import StoreUnavailable, Write, WriteWithdrawn
+from sidecar.store.errors import StoreUnavailable, WriteWithdrawn
+from sidecar.store.writes import Write
 
 
 class Submitting:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from msgspec import UNSET, Struct, UnsetType, json
 
 from sidecar.messages.terse_tags import one_line
-from sidecar.store.contract import StoredMessage, SummaryNode
+from sidecar.store.stored import StoredMessage, SummaryNode
 from sidecar.tools.arguments import read_arguments
 from sidecar.tools.bounding import closed
 from sidecar.tools.context_expand import Named

@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple, Protocol
 from msgspec import Struct
 
 from sidecar.messages.contract import Dialect
-from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
 from sidecar.store.search import SearchQuery, SearchResult, SessionSearch
+from sidecar.store.stored import SessionHead, SessionRef, StoredMessage, SummaryNode
 
 
 class ArgumentError(ValueError):

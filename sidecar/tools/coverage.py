@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from sidecar.store.contract import SummaryNode
+from sidecar.store.stored import SummaryNode
 
 FINEST_LOOKED_AT = 8
 """Neighbouring summaries that are looked at for one that holds a message."""

@@ -10,8 +10,8 @@ from sidecar.messages.contract import Reading
 from sidecar.messages.excerpt import plain_text
 from sidecar.recall.passages import rough_tokens
 from sidecar.recall.retrieval import HITS, users_word, weighed
-from sidecar.store.contract import StoredMessage
 from sidecar.store.search import SearchQuery
+from sidecar.store.stored import StoredMessage
 from sidecar.tools.bounding import CLOSING, LIMIT, closed
 from sidecar.tools.contract import ToolOutcome, ToolSession
 from sidecar.tools.passages import best_passage, cut

@@ -12,7 +12,7 @@ from sidecar.messages.contract import Reading, ToolCall
 from sidecar.messages.fence import strip
 from sidecar.messages.folding import same_id
 from sidecar.messages.terse_tags import one_line
-from sidecar.store.contract import StoredMessage
+from sidecar.store.stored import StoredMessage
 
 NOTHING = "(empty)"
 UNNAMED = "tool"

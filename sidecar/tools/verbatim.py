@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from sidecar.messages.contract import Reading
 from sidecar.messages.folding import same_id
 from sidecar.messages.terse_tags import one_line
-from sidecar.store.contract import StoredMessage
+from sidecar.store.stored import StoredMessage
 from sidecar.tools.bounding import CLOSING, LIMIT
 from sidecar.tools.rendering import UNNAMED
 from sidecar.tools.times import show_time

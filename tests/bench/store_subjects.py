@@ -12,11 +12,12 @@ import apsw
 
 from sidecar.messages.searchable import searchable
 from sidecar.store import open_store
-from sidecar.store.contract import Append, NewMessage, SessionRef, Write
 from sidecar.store.indexing import jobs
 from sidecar.store.postgres import writer as postgres_writer
 from sidecar.store.search import Searchable, SearchQuery
 from sidecar.store.sqlite import writer as sqlite_writer
+from sidecar.store.stored import NewMessage, SessionRef
+from sidecar.store.writes import Append, Write
 from tests.bench.store_corpus import Sample
 from tests.postgres_server import PostgresServer
 

@@ -5,9 +5,10 @@ from typing import Any
 from pytest import MonkeyPatch
 
 from sidecar.store import admission, appending, applying, inserting, lineage, storing
-from sidecar.store.contract import SessionRef, StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.memory.store import MemoryStore
 from sidecar.store.memory.tables import MemoryTables
+from sidecar.store.stored import SessionRef
 
 
 def _before_append(patch: MonkeyPatch, change: Any) -> None:

@@ -5,21 +5,21 @@ from typing import Any
 from msgspec import json
 from msgspec.structs import replace
 
-from sidecar.engine.contract import (
+from sidecar.engine.calls import (
     AfterTurnRequest,
     AssembleRequest,
     Assembly,
     CompactOutcome,
     CompactRequest,
-    EngineInfo,
     IncomingMessage,
     IngestOutcome,
     Made,
     MaintainOutcome,
     PreflightOutcome,
-    Session,
 )
+from sidecar.engine.contract import EngineInfo
 from sidecar.engine.host import EngineHost
+from sidecar.engine.session import Session
 from sidecar.engines.full import FullEngine
 
 WHOLE = 1 << 40

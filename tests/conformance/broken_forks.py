@@ -5,7 +5,7 @@ from typing import Any
 from pytest import MonkeyPatch
 
 from sidecar.store import applying, branching, keeping, lineage
-from sidecar.store.contract import SessionMissing
+from sidecar.store.errors import SessionMissing
 from sidecar.store.identity import written_out
 from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.records import MADE_UP

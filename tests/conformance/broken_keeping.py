@@ -5,9 +5,9 @@ from typing import Any
 from pytest import MonkeyPatch
 
 from sidecar.store import applying, keeping
-from sidecar.store.contract import SessionSettings
 from sidecar.store.lineage import owner_at
 from sidecar.store.memory.tables import MemoryTables
+from sidecar.store.stored import SessionSettings
 
 
 def forgets_facts_that_come_with_messages(patch: MonkeyPatch) -> None:

@@ -6,10 +6,11 @@ from msgspec.structs import replace
 from pytest import MonkeyPatch
 
 from sidecar.store import appending, applying, inserting, storing, turns
-from sidecar.store.contract import AppendResult, MessageMissing
+from sidecar.store.errors import MessageMissing
 from sidecar.store.memory.rows import OwnRows
 from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.records import OPENS
+from sidecar.store.writes import AppendResult
 
 
 def _before_append(patch: MonkeyPatch, change: Any) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 from msgspec.structs import replace
 from pytest import MonkeyPatch
 
-from sidecar.store.contract import SessionRef
 from sidecar.store.memory import store as memory_store
 from sidecar.store.memory.store import MemoryStore
 from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.reads_on_loop import SessionReads
+from sidecar.store.stored import SessionRef
 from tests.conformance.kept_store import KeptStore, copied
 
 

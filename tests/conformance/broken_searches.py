@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from pytest import MonkeyPatch
 
 from sidecar.conformance.store.samples import extract
-from sidecar.store.contract import SessionRef
 from sidecar.store.indexing.stop_words import STOP_WORDS
 from sidecar.store.memory.store import MemoryStore
 from sidecar.store.search import SearchError, SearchHit, SearchQuery, SearchResult
+from sidecar.store.stored import SessionRef
 from tests.conformance.kept_store import KeptStore
 
 

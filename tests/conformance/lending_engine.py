@@ -1,19 +1,19 @@
 """An engine that is another one in each session: the broken one whose name the session's begins with."""
 
-from sidecar.engine.contract import (
+from sidecar.engine.calls import (
     AfterTurnRequest,
     AssembleRequest,
     Assembly,
     CompactOutcome,
     CompactRequest,
-    EngineInfo,
     IncomingMessage,
     IngestOutcome,
     MaintainOutcome,
     PreflightOutcome,
-    Session,
 )
+from sidecar.engine.contract import EngineInfo
 from sidecar.engine.host import EngineHost
+from sidecar.engine.session import Session
 from sidecar.engines.full import FullEngine
 from tests.conformance.broken_engines import BROKEN
 

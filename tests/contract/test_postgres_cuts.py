@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sidecar.store.contract import Append, Delete, RecordAdvancement, Truncate
 from sidecar.store.postgres.store import PostgresStore
+from sidecar.store.writes import Append, Delete, RecordAdvancement, Truncate
 from tests.cutting_proxy import Cut, CuttingProxy
 from tests.postgres_server import shared_server
 from tests.store_kit import REF, Driver, user

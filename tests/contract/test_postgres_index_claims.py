@@ -11,10 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from sidecar.store.contract import SessionRef
 from sidecar.store.indexing import jobs
 from sidecar.store.postgres import writer as postgres_writer
 from sidecar.store.postgres.store import PostgresStore
+from sidecar.store.stored import SessionRef
 from tests.postgres_server import shared_server
 from tests.search_kit import index_in_small_portions, positions, rest
 from tests.store_kit import LIMIT_S, REF, Driver

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from sidecar.store.contract import Append, SessionRef, StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.store import PostgresStore
 from sidecar.store.search import SearchQuery
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Append
 from tests.postgres_server import PostgresServer, shared_server
 from tests.store_kit import REF, Driver, user
 

@@ -2,8 +2,9 @@
 
 import asyncio
 
-from sidecar.store.contract import Append, SessionRef
 from sidecar.store.postgres.store import PostgresStore
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Append
 from tests.postgres_server import shared_server
 from tests.store_kit import user
 

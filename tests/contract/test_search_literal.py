@@ -2,8 +2,8 @@
 
 import pytest
 
-from sidecar.store.contract import Truncate
 from sidecar.store.search import SearchError
+from sidecar.store.writes import Truncate
 from tests.search_kit import positions, search
 from tests.store_kit import REF, Driver
 

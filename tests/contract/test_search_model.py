@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from sidecar.store import open_store
-from sidecar.store.contract import Delete, Fork, SessionRef, Truncate
 from sidecar.store.indexing.folding import fold
 from sidecar.store.indexing.questions import question
 from sidecar.store.indexing.terms import document_terms
 from sidecar.store.search import SearchQuery
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Delete, Fork, Truncate
 from tests.postgres_server import shared_server
 from tests.search_kit import bundle_soon, index_in_small_portions, positions, rest, search
 from tests.store_kit import Driver, user

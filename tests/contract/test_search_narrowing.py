@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sidecar.store import open_store
-from sidecar.store.contract import SessionMissing
+from sidecar.store.errors import SessionMissing
 from sidecar.store.search import SearchKind
 from tests.postgres_server import shared_server
 from tests.search_kit import TOOL_MARK, extract, index_in_small_portions, positions, rest, search

@@ -2,8 +2,9 @@
 
 import pytest
 
-from sidecar.store.contract import Delete, Fork, SessionRef, Truncate
 from sidecar.store.search import SearchError, SearchKind, SearchQuery, SessionsResult
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Delete, Fork, Truncate
 from tests.store_kit import Driver, reply, user
 
 KINDS: list[SearchKind] = ["words", "literal", "regex"]

@@ -10,17 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from sidecar.store import open_store
-from sidecar.store.contract import (
-    Delete,
-    Facts,
-    Fork,
-    NewMessage,
-    SaveFacts,
-    SessionExists,
-    SessionMissing,
-    SessionRef,
-    Truncate,
-)
+from sidecar.store.errors import SessionExists, SessionMissing
+from sidecar.store.stored import Facts, NewMessage, SessionRef
+from sidecar.store.writes import Delete, Fork, SaveFacts, Truncate
 from tests.contract.store_model import Entry, Session
 from tests.postgres_server import shared_server
 from tests.store_kit import Driver

@@ -2,8 +2,10 @@
 
 import pytest
 
-from sidecar.store.contract import SessionExists, SessionMissing, SessionRef, Truncate
+from sidecar.store.errors import SessionExists, SessionMissing
 from sidecar.store.spawn import BeginSpawn, EndSpawn, PrepareSpawn, RollBackSpawn, Spawn, SweepSpawns
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Truncate
 from tests.store_kit import REF, Driver, reply
 
 NAMESPACE = REF.namespace

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from sidecar.store.contract import SessionRef
+from sidecar.store.stored import SessionRef
 from tests.store_kit import Driver
 
 APPENDER = Path(__file__).with_name("store_appender.py")

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from sidecar.store import open_store
-from sidecar.store.contract import Append, Delete, Fork, NewMessage, SessionRef, Truncate
+from sidecar.store.stored import NewMessage, SessionRef
+from sidecar.store.writes import Append, Delete, Fork, Truncate
 
 IN_FLIGHT = 24
 SESSIONS = 5

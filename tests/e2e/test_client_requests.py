@@ -6,11 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidecar.client import SidecarClient
-from sidecar.protocol.context import (
-    AssembleContextParams,
-    AssembleContextResult,
-    PreflightContextResult,
-)
+from sidecar.protocol.assembling import AssembleContextParams, AssembleContextResult
+from sidecar.protocol.context import PreflightContextResult
 from tests.client_kit import assistant, conversation, user, with_sidecar
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sidecar.engine.contract import Session
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Session
 from sidecar.engines.recall.engine import RecallEngine
 from sidecar.server import readiness
 from tests.e2e.inner_host import InnerHost

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import apsw
 
-from sidecar.store.contract import SessionRef
 from sidecar.store.sqlite.store import SQLiteStore
+from sidecar.store.stored import SessionRef
 from tests.e2e.sidecar_host import COMMAND, Host, Refused, history
 from tests.e2e.talk import Talk
 from tests.store_kit import Driver

@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from sidecar.store import open_store
-from sidecar.store.contract import SessionRef
+from sidecar.store.stored import SessionRef
 from tests.e2e.appender_process import LIMIT_S, Appender, check_acknowledged
 from tests.store_kit import Driver
 

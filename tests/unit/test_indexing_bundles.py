@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from sidecar.store import open_store
-from sidecar.store.contract import Delete, Fork, SessionRef, Truncate
 from sidecar.store.indexing import bundles, jobs
 from sidecar.store.indexing.bundles import bundle
 from sidecar.store.indexing.jobs import IndexJobs
 from sidecar.store.search import SearchKind, SearchQuery, plain_text
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.index_tables import IndexTables
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Delete, Fork, Truncate
 from tests.search_kit import bundle_soon, bundled, index_in_small_portions, indexed, positions, rest
 from tests.store_kit import LIMIT_S, Driver, user
 

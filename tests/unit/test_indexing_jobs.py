@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from sidecar.store import open_store
-from sidecar.store.contract import Delete, Truncate
 from sidecar.store.indexing import jobs as index_jobs
 from sidecar.store.indexing.jobs import IndexJobs, Job
 from sidecar.store.search import plain_text
 from sidecar.store.sqlite import writer
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.index_tables import IndexTables
+from sidecar.store.writes import Delete, Truncate
 from tests.search_kit import positions
 from tests.store_kit import REF, Driver, user
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from sidecar.store import open_store
-from sidecar.store.contract import SessionRef
 from sidecar.store.indexing import jobs
 from sidecar.store.search import SearchQuery
 from sidecar.store.sqlite import writer
+from sidecar.store.stored import SessionRef
 from tests.search_kit import indexed, rest, wait_until_indexed
 from tests.store_kit import Driver
 

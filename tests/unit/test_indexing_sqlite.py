@@ -10,12 +10,13 @@ import apsw
 import pytest
 
 from sidecar.store import open_store
-from sidecar.store.contract import Delete, Fork, SessionRef, Truncate
 from sidecar.store.indexing import jobs as index_jobs
 from sidecar.store.indexing import segments
 from sidecar.store.sqlite import writer
 from sidecar.store.sqlite.schema import MIGRATIONS
 from sidecar.store.sqlite.store import SQLiteStore
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Delete, Fork, Truncate
 from tests.search_kit import index_in_small_portions, indexed, positions, rest, search, wait_until_indexed
 from tests.store_kit import REF, Driver, user
 
@@ -201,7 +202,8 @@ def test_what_a_killed_process_was_indexing_is_completed_by_the_next(path: Path)
         "import asyncio, os, sys\n"
         "from pathlib import Path\n"
         "from sidecar.store import open_store\n"
-        "from sidecar.store.contract import Append, NewMessage, SessionRef\n"
+        "from sidecar.store.stored import NewMessage, SessionRef\n"
+        "from sidecar.store.writes import Append\n"
         "from sidecar.store.indexing import jobs\n"
         "from sidecar.store.sqlite import indexer, writer\n"
         "jobs.CHUNK, jobs.LEVELS = 4, ((10, 3), (30, 3))\n"

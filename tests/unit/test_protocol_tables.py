@@ -14,6 +14,7 @@ AREAS = {
     "base",
     "initialize",
     "context",
+    "assembling",
     "session",
     "tools",
     "engine",

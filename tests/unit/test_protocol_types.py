@@ -5,15 +5,9 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from sidecar.protocol.assembling import AssembleContextParams, AssembleContextResult, StablePrefix
 from sidecar.protocol.base import ABSENT, Wire
-from sidecar.protocol.context import (
-    AssembleContextParams,
-    AssembleContextResult,
-    IngestBatchContextParams,
-    IngestContextParams,
-    PreflightContextParams,
-    StablePrefix,
-)
+from sidecar.protocol.context import IngestBatchContextParams, IngestContextParams, PreflightContextParams
 from sidecar.protocol.initialize import InitializeParams
 from sidecar.protocol.methods import METHODS
 from sidecar.protocol.session import ConfigureSessionParams, PinSessionParams

@@ -5,8 +5,8 @@ from typing import cast
 
 import pytest
 
-from sidecar.engine.contract import Session
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Session
 from sidecar.engines.recall import remembered
 from sidecar.engines.recall.remembered import Remembered
 from sidecar.messages.dialects import dialect

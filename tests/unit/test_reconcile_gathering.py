@@ -6,10 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from sidecar.engine.contract import IncomingMessage, IngestOutcome
+from sidecar.engine.calls import IncomingMessage, IngestOutcome
 from sidecar.server.engine_session import EngineSession
 from sidecar.server.sessions.gathering import Slot, ingest_together
-from sidecar.store.contract import AppendResult, NewMessage
+from sidecar.store.stored import NewMessage
+from sidecar.store.writes import AppendResult
 
 LIMIT_S = 10
 

@@ -12,7 +12,7 @@ from sidecar.client.answers import AssembledContext
 from sidecar.messages.contract import Mark
 from sidecar.messages.dialects import dialect
 from sidecar.messages.fence import wrap
-from sidecar.protocol.context import CompositionPart, StablePrefix
+from sidecar.protocol.assembling import CompositionPart, StablePrefix
 from sidecar.tokens.choose import counter
 
 OPENAI = dialect("openai")

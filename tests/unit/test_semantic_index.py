@@ -13,10 +13,11 @@ from sidecar.semantic import searching
 from sidecar.semantic.index import NAME, SemanticIndex
 from sidecar.semantic.searching import FusedSearch
 from sidecar.semantic.vectors import CHUNK, decoded
-from sidecar.store.contract import Append, Delete, Fork, NewMessage, SaveState, SessionRef, Truncate
 from sidecar.store.memory.store import MemoryStore
 from sidecar.store.search import Searchable, SearchQuery
 from sidecar.store.sqlite.store import SQLiteStore
+from sidecar.store.stored import NewMessage, SessionRef
+from sidecar.store.writes import Append, Delete, Fork, SaveState, Truncate
 from tests.store_kit import Driver
 
 REF, CHILD, OTHER = (SessionRef("host", name) for name in ("main", "child", "other"))

@@ -6,7 +6,7 @@ import pytest
 
 from sidecar.recall.passages import passages
 from sidecar.semantic.passages import MOST_PARTS, is_understood, spoken
-from sidecar.store.contract import StoredMessage
+from sidecar.store.stored import StoredMessage
 
 
 def message(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.store.contract import Append, Write
 from sidecar.store.sqlite.store import SQLiteStore
+from sidecar.store.writes import Append, Write
 from tests.store_kit import REF, Driver, user
 from tests.watched_vfs import SYNC, WRITE, WatchedVFS
 

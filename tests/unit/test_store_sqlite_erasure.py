@@ -7,8 +7,9 @@ import apsw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sidecar.store.contract import AddSummary, Delete, Fork, SaveState, SessionRef, SummaryNode, Truncate
 from sidecar.store.sqlite.store import SQLiteStore
+from sidecar.store.stored import SessionRef, SummaryNode
+from sidecar.store.writes import AddSummary, Delete, Fork, SaveState, Truncate
 from tests.store_kit import REF, Driver, user
 
 SECRET = "kumquat-marmalade"

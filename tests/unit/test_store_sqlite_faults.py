@@ -7,9 +7,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from sidecar.store.contract import Append, StoreUnavailable, Write
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.sqlite import writer
 from sidecar.store.sqlite.store import SQLiteStore
+from sidecar.store.writes import Append, Write
 from tests.store_kit import REF, Driver, user
 from tests.watched_vfs import WatchedVFS
 

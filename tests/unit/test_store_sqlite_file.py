@@ -9,7 +9,8 @@ import apsw
 import pytest
 
 from sidecar.store import open_store
-from sidecar.store.contract import SessionStore, StoreUnavailable
+from sidecar.store.contract import SessionStore
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.sqlite.schema import MIGRATIONS, VERSION
 from tests.store_kit import REF, Driver
 

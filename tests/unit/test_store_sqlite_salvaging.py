@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sidecar.store.contract import Delete, Fork, SessionRef, StoredMessage, StoreUnavailable, Truncate
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.sqlite.store import SQLiteStore
 from sidecar.store.sqlite.upkeep.salvaging import Salvage, SavedSession
+from sidecar.store.stored import SessionRef, StoredMessage
+from sidecar.store.writes import Delete, Fork, Truncate
 from tests.store_kit import REF, Driver, reply, user
 
 OTHER, CHILD, GONE = (SessionRef("host", name) for name in ("other", "child", "gone"))

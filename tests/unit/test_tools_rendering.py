@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.messages.dialects import dialect
-from sidecar.store.contract import StoredMessage
+from sidecar.store.stored import StoredMessage
 from sidecar.tools.bounding import LIMIT, bounded, closed
 from sidecar.tools.passages import around, best_passage, cut
 from sidecar.tools.rendering import Shown, in_ranges, show, tool_names

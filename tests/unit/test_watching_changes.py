@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from sidecar.server.watching import MOST, changes, looked
-from sidecar.store.contract import SessionHead, SessionRef
+from sidecar.store.stored import SessionHead, SessionRef
 
 HEAD = SessionHead(
     ref=SessionRef("host", "s"),

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import TracebackType
 
 from sidecar.store import open_store
-from sidecar.store.contract import StoredMessage
 from sidecar.store.lines import Owner
 from sidecar.store.refilling import refill
+from sidecar.store.stored import StoredMessage
 
 
 class Filling:

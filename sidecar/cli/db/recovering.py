@@ -18,9 +18,9 @@ from sidecar.cli.db.target import store_failures, target_of
 from sidecar.cli.failures import FAILURE, OK, CommandFailed
 from sidecar.cli.options import Common, common_options
 from sidecar.cli.printing import console, print_json
-from sidecar.store.contract import StoredMessage
 from sidecar.store.lines import Owner, is_json, message_line
 from sidecar.store.sqlite.upkeep.copying import leftovers
+from sidecar.store.stored import StoredMessage
 
 _MOST = 20
 """Incomplete sessions that people are told of one by one."""

@@ -69,7 +69,7 @@ def target_of(common: Common) -> Target:
 @contextmanager
 def store_failures() -> Generator[None]:
     """Turns what a store raises into one line with its hint."""
-    from sidecar.store.contract import StoreUnavailable
+    from sidecar.store.errors import StoreUnavailable
 
     try:
         yield

@@ -19,11 +19,11 @@ from sidecar.client.message_bytes import (
     encode_object,
     encode_value,
 )
+from sidecar.protocol.assembling import AssembleContextParams, ExplainContextParams, ExplainContextResult
 from sidecar.protocol.base import ABSENT
 from sidecar.protocol.context import (
     AfterTurnContextParams,
     AfterTurnContextResult,
-    AssembleContextParams,
     BootstrapContextParams,
     BootstrapContextResult,
     CommitTurnContextParams,
@@ -32,8 +32,6 @@ from sidecar.protocol.context import (
     CompactContextResult,
     DisposeContextParams,
     DisposeContextResult,
-    ExplainContextParams,
-    ExplainContextResult,
     IngestBatchContextParams,
     IngestBatchContextResult,
     IngestContextParams,

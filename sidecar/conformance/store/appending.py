@@ -8,14 +8,9 @@ from sidecar.conformance.store.samples import (
 )
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import (
-    Append,
-    FormatMismatch,
-    NewMessage,
-    RecordAdvancement,
-    SessionMissing,
-    SessionRef,
-)
+from sidecar.store.errors import FormatMismatch, SessionMissing
+from sidecar.store.stored import NewMessage, SessionRef
+from sidecar.store.writes import Append, RecordAdvancement
 
 AREA = SUITE.area("append")
 

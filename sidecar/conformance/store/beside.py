@@ -9,17 +9,15 @@ from sidecar.conformance.expecting import expect, expect_equal
 from sidecar.conformance.store.samples import CHILD, FACTS, GRANDCHILD, REF, reply, summary, user
 from sidecar.conformance.store.subject import Subject, texts
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import (
+from sidecar.store.stored import Facts, SessionRef, SessionSettings
+from sidecar.store.writes import (
     AddSummary,
     AppendResult,
     Configure,
     Delete,
-    Facts,
     Fork,
     SaveFacts,
     SaveState,
-    SessionRef,
-    SessionSettings,
     Touch,
     Truncate,
 )

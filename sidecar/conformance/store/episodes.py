@@ -7,7 +7,9 @@ from sidecar.conformance.expecting import expect, expect_equal, expect_raises
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
 from sidecar.store.buffer import BufferStore, Episode
-from sidecar.store.contract import Delete, SessionRef, StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Delete
 
 AREA = SUITE.area("episodes", "buffer")
 

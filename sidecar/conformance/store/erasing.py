@@ -4,18 +4,9 @@ from sidecar.conformance.expecting import expect, expect_equal, expect_found, ex
 from sidecar.conformance.store.samples import REF, summary, user
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import (
-    AddSummary,
-    Configure,
-    Delete,
-    Facts,
-    MessageMissing,
-    RecordAdvancement,
-    SaveState,
-    SessionMissing,
-    SessionSettings,
-    Truncate,
-)
+from sidecar.store.errors import MessageMissing, SessionMissing
+from sidecar.store.stored import Facts, SessionSettings
+from sidecar.store.writes import AddSummary, Configure, Delete, RecordAdvancement, SaveState, Truncate
 
 AREA = SUITE.area("erase")
 

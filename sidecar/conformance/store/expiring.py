@@ -8,8 +8,9 @@ from sidecar.conformance.expecting import expect, expect_equal, expect_found
 from sidecar.conformance.store.samples import CHILD, OTHER, REF, user
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import AppendResult, Fork, SaveState, SessionHead
 from sidecar.store.expiring import Expire, Expiry
+from sidecar.store.stored import SessionHead
+from sidecar.store.writes import AppendResult, Fork, SaveState
 
 AREA = SUITE.area("expire")
 

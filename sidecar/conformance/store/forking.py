@@ -4,21 +4,9 @@ from sidecar.conformance.expecting import expect, expect_equal, expect_found, ex
 from sidecar.conformance.store.samples import CHILD, GRANDCHILD, OTHER, REF, reply, summary, user
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import (
-    DERIVED,
-    AddSummary,
-    Configure,
-    Delete,
-    Facts,
-    Fork,
-    MessageMissing,
-    SaveState,
-    SessionExists,
-    SessionMissing,
-    SessionRef,
-    SessionSettings,
-    Truncate,
-)
+from sidecar.store.errors import MessageMissing, SessionExists, SessionMissing
+from sidecar.store.stored import Facts, SessionRef, SessionSettings
+from sidecar.store.writes import DERIVED, AddSummary, Configure, Delete, Fork, SaveState, Truncate
 
 AREA = SUITE.area("fork")
 

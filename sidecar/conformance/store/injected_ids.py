@@ -4,7 +4,8 @@ from sidecar.conformance.expecting import expect
 from sidecar.conformance.store.samples import REF
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import Delete, Fork, SessionRef
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Delete, Fork
 
 AREA = SUITE.area("injected", "buffer")
 

@@ -4,7 +4,9 @@ from sidecar.conformance.expecting import expect, expect_equal, expect_found, ex
 from sidecar.conformance.store.samples import CHILD, REF, reply, user
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import AddSummary, Facts, Fork, MessageMissing, SummaryNode, Truncate
+from sidecar.store.errors import MessageMissing
+from sidecar.store.stored import Facts, SummaryNode
+from sidecar.store.writes import AddSummary, Fork, Truncate
 
 AREA = SUITE.area("insert")
 

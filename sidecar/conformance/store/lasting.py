@@ -4,7 +4,8 @@ from sidecar.conformance.expecting import expect, expect_equal, expect_found
 from sidecar.conformance.store.samples import CHILD, FACTS, REF, reply, summary, user
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import (
+from sidecar.store.stored import SessionSettings
+from sidecar.store.writes import (
     AddSummary,
     Append,
     Configure,
@@ -12,7 +13,6 @@ from sidecar.store.contract import (
     Fork,
     SaveFacts,
     SaveState,
-    SessionSettings,
     Truncate,
     Write,
 )

@@ -4,7 +4,7 @@ from sidecar.conformance.expecting import expect_equal, expect_raises
 from sidecar.conformance.store.samples import REF, TOOL_MARK, reply, user
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import SessionMissing
+from sidecar.store.errors import SessionMissing
 from sidecar.store.search import SearchKind
 
 AREA = SUITE.area("narrow", "search")

@@ -8,7 +8,8 @@ from sidecar.conformance.store.samples import (
 )
 from sidecar.conformance.store.subject import Subject, texts
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import SessionHead, SessionRef, StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
+from sidecar.store.stored import SessionHead, SessionRef
 
 AREA = SUITE.area("read")
 

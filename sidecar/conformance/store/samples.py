@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sidecar.store.contract import Facts, NewMessage, SessionRef, SummaryNode
 from sidecar.store.search import Searchable
+from sidecar.store.stored import Facts, NewMessage, SessionRef, SummaryNode
 
 REF = SessionRef("host", "main")
 CHILD = SessionRef("host", "child")

@@ -6,8 +6,9 @@ from sidecar.conformance.store.samples import (
 )
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import SessionRef, Truncate
 from sidecar.store.search import SearchError
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Truncate
 
 AREA = SUITE.area("literal", "search")
 

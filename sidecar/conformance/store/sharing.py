@@ -6,16 +6,10 @@ from sidecar.conformance.expecting import expect, expect_equal, expect_found, ex
 from sidecar.conformance.store.samples import CHILD, FACTS, REF, user
 from sidecar.conformance.store.subject import Subject, append_to, texts
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import (
-    Append,
-    Delete,
-    Fork,
-    SaveFacts,
-    SessionMissing,
-    SessionRef,
-    SessionStore,
-    Truncate,
-)
+from sidecar.store.contract import SessionStore
+from sidecar.store.errors import SessionMissing
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Append, Delete, Fork, SaveFacts, Truncate
 
 AREA = SUITE.area("share", "shared")
 HOUR_MS = 3_600_000

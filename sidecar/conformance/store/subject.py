@@ -8,16 +8,10 @@ from sidecar.conformance.running import Provide
 from sidecar.conformance.store.samples import REF, extract, user
 from sidecar.store.buffer import BufferStore
 from sidecar.store.buffering import Buffer, HoldsBuffers
-from sidecar.store.contract import (
-    Append,
-    AppendResult,
-    NewMessage,
-    SessionRef,
-    SessionStore,
-    StoredMessage,
-    Write,
-)
+from sidecar.store.contract import SessionStore
 from sidecar.store.search import Extract, SearchKind, SearchQuery, SearchResult, SessionSearch
+from sidecar.store.stored import NewMessage, SessionRef, StoredMessage
+from sidecar.store.writes import Append, AppendResult, Write
 
 END = 1 << 30
 """A position behind every other."""

@@ -10,7 +10,9 @@ from sidecar.conformance.store.samples import (
 )
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import Append, Delete, SessionMissing, SessionRef, Write
+from sidecar.store.errors import SessionMissing
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Append, Delete, Write
 
 AREA = SUITE.area("submit")
 

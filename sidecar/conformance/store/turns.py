@@ -8,7 +8,7 @@ from sidecar.conformance.store.samples import (
 )
 from sidecar.conformance.store.subject import Subject
 from sidecar.conformance.store.suite import SUITE
-from sidecar.store.contract import Truncate
+from sidecar.store.writes import Truncate
 
 AREA = SUITE.area("turns")
 

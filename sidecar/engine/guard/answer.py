@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from sidecar.engine.contract import Assembly, Kind, Made, Timeline
+from sidecar.engine.calls import Assembly, Kind, Made
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.fit import Fitted, Fitter, tokens_of
 from sidecar.engine.guard.minimum import minimum
@@ -14,6 +14,7 @@ from sidecar.engine.guard.pruning_rules import PruningRules
 from sidecar.engine.guard.slot import Cost, Slot, Writer
 from sidecar.engine.guard.stubs import Stubs
 from sidecar.engine.overflow import Overflow
+from sidecar.engine.session import Timeline
 from sidecar.messages.contract import Dialect
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from sidecar.engine.contract import Timeline
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.fit import Fitted
+from sidecar.engine.session import Timeline
 
 Verdict = Literal["sent", "summarised", "stubbed", "dropped", "pinned"]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sidecar.engine.contract import Timeline
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Timeline
 from sidecar.messages.units import units
 
 REACH = 4096

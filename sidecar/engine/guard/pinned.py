@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from sidecar.engine.contract import Made
+from sidecar.engine.calls import Made
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.slot import Slot, Writer
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from sidecar.engine.contract import Kind, Made
+from sidecar.engine.calls import Kind, Made
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.replacement import Replacement, replaced
 from sidecar.messages import fence

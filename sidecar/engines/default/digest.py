@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from msgspec import Struct, json, structs
 
-from sidecar.engine.contract import Made, Session
+from sidecar.engine.calls import Made
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Session
 from sidecar.engine.signature import digest as digest_of
 from sidecar.messages import fence
 from sidecar.messages.contract import Mark

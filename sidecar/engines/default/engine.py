@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from sidecar.engine.contract import (
-    AssembleRequest,
-    Assembly,
-    CompactRequest,
-    EngineInfo,
-    Kept,
-    Made,
-    Session,
-)
+from sidecar.engine.calls import AssembleRequest, Assembly, CompactRequest, Kept, Made
+from sidecar.engine.contract import EngineInfo
+from sidecar.engine.session import Session
 from sidecar.engine.window import Window, keep_window
 from sidecar.engines.default import digest as digests
 from sidecar.engines.default.defaults import COMPACT_TO, SUMMARY_TOKENS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sidecar.engine.contract import CompactOutcome, CompactRequest, Session
+from sidecar.engine.calls import CompactOutcome, CompactRequest
+from sidecar.engine.session import Session
 from sidecar.engines.lossless.book import Book
 from sidecar.engines.lossless.compaction import compact, current_tokens
 from sidecar.engines.lossless.upgrading import debt_of, save_debt, upgrade

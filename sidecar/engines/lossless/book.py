@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 
-from sidecar.engine.contract import Session
+from sidecar.engine.session import Session
 from sidecar.engines.lossless.defaults import Tuning
 from sidecar.engines.lossless.forest import VIEW, Forest, outline_of
 from sidecar.engines.lossless.view import VIEW_STATE, View, decode_view, encode_view
-from sidecar.store.contract import SummaryNode
+from sidecar.store.stored import SummaryNode
 from sidecar.summarize.limits import CircuitBreaker, SpendGuard
 
 MOST = 256

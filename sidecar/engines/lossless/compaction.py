@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from sidecar.engine.contract import CompactOutcome, CompactRequest, Session
+from sidecar.engine.calls import CompactOutcome, CompactRequest
+from sidecar.engine.session import Session
 from sidecar.engine.window import whole_window
 from sidecar.engines.lossless.book import Book
 from sidecar.engines.lossless.growth import grow

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sidecar.engine.contract import Session
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Session
 from sidecar.engines.lossless.book import Book
 from sidecar.engines.lossless.forest import VIEW, Forest, Gap, Outline
 from sidecar.engines.lossless.view import Segment, cost_of, segment_of, total
 from sidecar.engines.lossless.writing import LEAST_TOKENS, Task, condensed, leaf
-from sidecar.store.contract import SummaryNode
+from sidecar.store.stored import SummaryNode
 
 HEADING_TOKENS = 48
 """What a summary takes beside its text, about."""

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from msgspec import structs
 
-from sidecar.engine.contract import (
+from sidecar.engine.calls import (
     AfterTurnRequest,
     AssembleRequest,
     Assembly,
     CompactOutcome,
     CompactRequest,
-    EngineInfo,
     MaintainOutcome,
     PreflightOutcome,
-    Session,
-    StoringEngine,
 )
+from sidecar.engine.contract import EngineInfo, StoringEngine
 from sidecar.engine.host import EngineHost
+from sidecar.engine.session import Session
 from sidecar.engine.window import SLACK, Window, keep_window
 from sidecar.engines.lossless.background import make_room, pay_debt, tidy
 from sidecar.engines.lossless.book import Book, Books

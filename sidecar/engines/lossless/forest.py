@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sidecar.engine.signature import digest
-from sidecar.store.contract import SummaryNode
+from sidecar.store.stored import SummaryNode
 
 NODE, VIEW = "n", "v"
 """First letters of ids: of the forest's nodes, and of summaries made for one view."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sidecar.engine.contract import Session
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Session
 from sidecar.engines.lossless.book import Book
 from sidecar.engines.lossless.forest import Gap
 from sidecar.engines.lossless.runs import next_run

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from msgspec import MsgspecError, Struct, json, structs
 
-from sidecar.engine.contract import Made, Session
+from sidecar.engine.calls import Made
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Session
 from sidecar.engine.signature import digest
 from sidecar.engine.window import Window
 from sidecar.engines.lossless.view import View

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sidecar.engine.contract import Kept, Made, Session
+from sidecar.engine.calls import Kept, Made
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Session
 from sidecar.engine.window import Window, cut_window
 from sidecar.engines.lossless.book import Book
 from sidecar.engines.lossless.cover import cover
 from sidecar.engines.lossless.hints import Hint
 from sidecar.engines.lossless.view import View, total
 from sidecar.engines.lossless.writing import Task
-from sidecar.store.contract import SummaryNode
+from sidecar.store.stored import SummaryNode
 
 LEAST_COVER = 160
 """Tokens that are kept for summaries where anything is to be summarised."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from sidecar.engine.contract import Session
+from sidecar.engine.session import Session
 
 RECEIPTS_STATE = "receipts"
 MOST = 20

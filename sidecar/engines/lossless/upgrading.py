@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import json
 
-from sidecar.engine.contract import Session
+from sidecar.engine.session import Session
 from sidecar.engines.lossless.book import Book
 from sidecar.engines.lossless.forest import NODE
 from sidecar.engines.lossless.writing import (
@@ -18,7 +18,7 @@ from sidecar.engines.lossless.writing import (
     leaf,
     leaf_request,
 )
-from sidecar.store.contract import SummaryNode
+from sidecar.store.stored import SummaryNode
 
 DEBT_STATE = "debt"
 MOST_DEBT = 200

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, json
 
-from sidecar.engine.contract import Made
+from sidecar.engine.calls import Made
 from sidecar.messages import fence
 from sidecar.messages.contract import Mark
-from sidecar.store.contract import SummaryNode
+from sidecar.store.stored import SummaryNode
 from sidecar.tokens.message_cost import MESSAGE_OVERHEAD
 
 VIEW_STATE = "view"

@@ -12,7 +12,7 @@ from sidecar.engine.host import EngineHost
 from sidecar.engines.lossless.defaults import Tuning
 from sidecar.engines.lossless.forest import NODE, node_id
 from sidecar.messages.excerpt import plain_text
-from sidecar.store.contract import SummaryNode
+from sidecar.store.stored import SummaryNode
 from sidecar.summarize.contract import SourceMessage, Summariser, Summary, SummaryRequest, tokens_to_shorten
 
 LEAST_TOKENS = 24

@@ -6,18 +6,11 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import structs
 
-from sidecar.engine.contract import (
-    AssembleRequest,
-    Assembly,
-    CompactOutcome,
-    CompactRequest,
-    EngineInfo,
-    PreflightOutcome,
-    Session,
-    StoringEngine,
-)
+from sidecar.engine.calls import AssembleRequest, Assembly, CompactOutcome, CompactRequest, PreflightOutcome
+from sidecar.engine.contract import EngineInfo, StoringEngine
 from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
+from sidecar.engine.session import Session
 from sidecar.engine.window import whole_window
 from sidecar.engines.recall.defaults import COMPACT_TO
 from sidecar.engines.recall.planning import Planner

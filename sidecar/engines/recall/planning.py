@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from msgspec import structs
 
-from sidecar.engine.contract import AssembleRequest, Kept, Made, Session
+from sidecar.engine.calls import AssembleRequest, Kept, Made
 from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
+from sidecar.engine.session import Session
 from sidecar.engine.window import SLACK, Window, cut_window, keep_window, tokens_of
 from sidecar.engines.recall.defaults import NOTES_TOKENS, RECALL_TOKENS
 from sidecar.engines.recall.measure import Measure

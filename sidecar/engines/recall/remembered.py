@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from sidecar.engine.contract import Session
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Session
 from sidecar.engines.recollecting import SessionRemarks
 from sidecar.recall.instructions import Instruction, standing, standing_since
 from sidecar.recall.remarks import Remark

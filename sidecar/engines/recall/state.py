@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from msgspec import MsgspecError, Struct, json, structs
 
-from sidecar.engine.contract import Made, Session
+from sidecar.engine.calls import Made
+from sidecar.engine.session import Session
 from sidecar.messages import fence
 from sidecar.messages.contract import Mark
 from sidecar.tokens.message_cost import MESSAGE_OVERHEAD

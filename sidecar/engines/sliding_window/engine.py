@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from sidecar.engine.contract import (
-    AssembleRequest,
-    Assembly,
-    CompactRequest,
-    EngineInfo,
-    Kept,
-    Session,
-)
+from sidecar.engine.calls import AssembleRequest, Assembly, CompactRequest, Kept
+from sidecar.engine.contract import EngineInfo
+from sidecar.engine.session import Session
 from sidecar.engine.window import Window, drop_turns, keep_window
 from sidecar.engines.sliding_window.defaults import LOW_WATER
 from sidecar.engines.windowed import WindowedEngine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sidecar.engine.contract import Made
+from sidecar.engine.calls import Made
 from sidecar.engines.terse.scribe import LogLine
 from sidecar.engines.terse.teaching import ACKNOWLEDGEMENT
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 
 from msgspec import MsgspecError, Struct, json
 
-from sidecar.engine.contract import Session
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Session
 from sidecar.engine.signature import digest
 from sidecar.engines.terse.scribe import LogLine, Scribe
 

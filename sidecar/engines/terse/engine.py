@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sidecar.engine.contract import (
+from sidecar.engine.calls import (
     AssembleRequest,
     Assembly,
     CompactOutcome,
     CompactRequest,
-    EngineInfo,
     Kept,
     Made,
     PreflightOutcome,
-    Session,
-    StoringEngine,
 )
+from sidecar.engine.contract import EngineInfo, StoringEngine
 from sidecar.engine.host import EngineHost
+from sidecar.engine.session import Session
 from sidecar.engine.window import FARTHEST
 from sidecar.engines.terse.planning import Plan, Planner
 from sidecar.engines.terse.recent import load, save

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
-from sidecar.engine.contract import Session
 from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
+from sidecar.engine.session import Session
 from sidecar.engine.window import SLACK, Window, cut_window, open_window
 from sidecar.engines.terse.activity_log import ActivityLog
 from sidecar.engines.terse.book import Books

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from msgspec import MsgspecError, Struct, json
 
-from sidecar.engine.contract import Session, Timeline
 from sidecar.engine.entry import Entry
+from sidecar.engine.session import Session, Timeline
 
 STATE = "window"
 REACH = 4096

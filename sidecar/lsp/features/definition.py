@@ -7,7 +7,7 @@ from lsprotocol import types
 from sidecar.lsp.language_server import TranscriptServer
 from sidecar.lsp.session_names import session_behind, session_uri
 from sidecar.lsp.view import View
-from sidecar.store.contract import SessionRef, SummaryNode
+from sidecar.store.stored import SessionRef, SummaryNode
 
 MOST_SESSIONS = 50
 """Sessions in which a summary is looked for."""

@@ -9,8 +9,8 @@ from sidecar.lsp.language_server import TranscriptServer
 from sidecar.lsp.session_names import session_uri
 from sidecar.messages.dialects import dialect
 from sidecar.messages.excerpt import plain_text
-from sidecar.store.contract import SessionHead, SessionRef
 from sidecar.store.search import SearchQuery
+from sidecar.store.stored import SessionHead, SessionRef
 
 MOST_SESSIONS = 200
 MOST_MESSAGES = 20

@@ -20,8 +20,8 @@ from sidecar.store.search import SearchHit, SearchQuery, SearchResult
 if TYPE_CHECKING:
     from sidecar.memory.contract import MemoryRequest, SourceHost
     from sidecar.messages.contract import Dialect
-    from sidecar.store.contract import SessionHead, SessionRef, StoredMessage
     from sidecar.store.search import SearchableStore, SessionSearch
+    from sidecar.store.stored import SessionHead, SessionRef, StoredMessage
 
 STRETCH = 1 << 40
 """Positions that are set apart for one session."""
@@ -105,7 +105,7 @@ class AgentRemarks:
 
 def agent_remarks(host: SourceHost, request: MemoryRequest, *, roles: tuple[str, ...] = ()) -> AgentRemarks:
     """The other sessions of the agent that is asked for."""
-    from sidecar.store.contract import SessionRef
+    from sidecar.store.stored import SessionRef
 
     here = [SessionRef(host.namespace, request.session_id)] if request.session_id else []
     return AgentRemarks(

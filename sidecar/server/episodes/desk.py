@@ -14,7 +14,9 @@ from sidecar.episodes.composing import compose
 from sidecar.episodes.courier import Courier
 from sidecar.server.sessions.live import LiveSession
 from sidecar.store.buffer import BufferStore
-from sidecar.store.contract import SessionHead, SessionStore, StoredMessage, StoreError
+from sidecar.store.contract import SessionStore
+from sidecar.store.errors import StoreError
+from sidecar.store.stored import SessionHead, StoredMessage
 
 _log = logging.getLogger(__name__)
 

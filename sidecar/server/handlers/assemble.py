@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
-from sidecar.engine.contract import AssembleRequest, Kept
+from sidecar.engine.calls import AssembleRequest, Kept
 from sidecar.engine.guard.answer import Answer
 from sidecar.engine.guard.decisions import record
 from sidecar.engine.overflow import Overflow
 from sidecar.messages.appended import says
-from sidecar.protocol.base import FallbackFor
-from sidecar.protocol.context import (
+from sidecar.protocol.assembling import (
     AssembleContextParams,
     AssembleContextResult,
     CompositionPart,
@@ -20,6 +19,7 @@ from sidecar.protocol.context import (
     MessageEdit,
     StablePrefix,
 )
+from sidecar.protocol.base import FallbackFor
 from sidecar.rpc.call import Call
 from sidecar.rpc.router import Order, Router
 from sidecar.server.choosing import Chooser, signature

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Raw
 
-from sidecar.engine.contract import AfterTurnRequest
+from sidecar.engine.calls import AfterTurnRequest
 from sidecar.protocol.context import BootstrapContextParams, BootstrapContextResult
 from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams

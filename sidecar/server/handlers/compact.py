@@ -9,7 +9,7 @@ from time import perf_counter
 
 from msgspec import structs
 
-from sidecar.engine.contract import (
+from sidecar.engine.calls import (
     AssembleRequest,
     CompactOutcome,
     CompactRequest,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from sidecar.engine.guard.decisions import explain
-from sidecar.protocol.context import (
+from sidecar.protocol.assembling import (
     ContextDecision,
-    DisposeContextParams,
-    DisposeContextResult,
     ExplainContextParams,
     ExplainContextResult,
     InjectedItem,
 )
+from sidecar.protocol.context import DisposeContextParams, DisposeContextResult
 from sidecar.rpc.call import Call
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Order, Router

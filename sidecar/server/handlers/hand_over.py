@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from sidecar.engine.contract import IncomingMessage, IngestOutcome
+from sidecar.engine.calls import IncomingMessage, IngestOutcome
 from sidecar.protocol.base import SessionParams
 from sidecar.rpc.call import Call
 from sidecar.server.engine_session import EngineSession
@@ -18,7 +18,8 @@ from sidecar.server.sessions.stubs import show_stubs
 from sidecar.server.sessions.timeline import stored_timeline
 from sidecar.server.sidecar import Sidecar
 from sidecar.server.standing_in import ingested
-from sidecar.store.contract import AppendResult, NewMessage
+from sidecar.store.stored import NewMessage
+from sidecar.store.writes import AppendResult
 
 
 class HandOver:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import Raw
 
-from sidecar.engine.contract import IncomingMessage, IngestOutcome
+from sidecar.engine.calls import IncomingMessage, IngestOutcome
 from sidecar.messages.contract import Mark
 from sidecar.protocol.base import ABSENT, FallbackFor
 from sidecar.protocol.context import (
@@ -30,7 +30,8 @@ from sidecar.server.sessions.gathering import ingest_together
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
 from sidecar.server.standing_in import ingested
-from sidecar.store.contract import Append, AppendResult, NewMessage
+from sidecar.store.stored import NewMessage
+from sidecar.store.writes import Append, AppendResult
 
 if TYPE_CHECKING:
     from sidecar.messages.contract import Role

@@ -26,7 +26,7 @@ from sidecar.server.seating import EngineUnavailable
 from sidecar.server.sessions.claims import claim_anew
 from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import Sidecar
-from sidecar.store.contract import Configure, Delete, Fork, Truncate
+from sidecar.store.writes import Configure, Delete, Fork, Truncate
 
 
 def register(router: Router, sidecar: Sidecar) -> None:

@@ -26,7 +26,8 @@ from sidecar.server.seating import EngineUnavailable
 from sidecar.server.sessions.live import IMPORT_STATE
 from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import Sidecar
-from sidecar.store.contract import SessionHead, SessionMissing
+from sidecar.store.errors import SessionMissing
+from sidecar.store.stored import SessionHead
 
 PAGE = 100
 """Sessions on a page where the request names no limit."""

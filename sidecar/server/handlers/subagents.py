@@ -21,7 +21,7 @@ from sidecar.server.engine_session import EngineSession, spawned_session
 from sidecar.server.failures import SessionNotFound
 from sidecar.server.sessions.timeline import stored_timeline
 from sidecar.server.sidecar import Sidecar
-from sidecar.store.contract import SessionExists, SessionMissing
+from sidecar.store.errors import SessionExists, SessionMissing
 from sidecar.store.spawn import EndSpawn, PrepareSpawn, RollBackSpawn, Spawn, SpawnEnd
 
 

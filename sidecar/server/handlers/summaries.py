@@ -13,7 +13,7 @@ from sidecar.server.failures import SessionNotFound
 from sidecar.server.handlers.lane import session_lane
 from sidecar.server.sessions.registry import check_owner
 from sidecar.server.sidecar import Sidecar
-from sidecar.store.contract import SessionRef
+from sidecar.store.stored import SessionRef
 
 RECEIPTS = "receipts"
 KEEPING = ("lossless",)

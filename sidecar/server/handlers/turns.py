@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import MsgspecError, json
 
-from sidecar.engine.contract import AfterTurnRequest
+from sidecar.engine.calls import AfterTurnRequest
 from sidecar.messages.dialects.members import UsageMembers
 from sidecar.protocol.context import (
     AfterTurnContextParams,
@@ -19,7 +19,8 @@ from sidecar.server.sessions.claims import claim
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sidecar import Sidecar
 from sidecar.server.standing_in import asked
-from sidecar.store.contract import NewMessage, RecordAdvancement
+from sidecar.store.stored import NewMessage
+from sidecar.store.writes import RecordAdvancement
 
 
 def register(router: Router, sidecar: Sidecar) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Raw, json
 
-from sidecar.engine.contract import CompactRequest, IncomingMessage
+from sidecar.engine.calls import CompactRequest, IncomingMessage
 from sidecar.engine.host import HostCapabilityMissing, HostRequestFailed
 from sidecar.protocol import errors as codes
 from sidecar.rpc.call import Call, serving

@@ -9,20 +9,20 @@ import msgspec
 from msgspec import Raw, json
 
 from sidecar import __version__
-from sidecar.engine.contract import (
+from sidecar.engine.calls import (
     AfterTurnRequest,
     AssembleRequest,
     CompactOutcome,
     CompactRequest,
-    ContextEngine,
     IncomingMessage,
     IngestOutcome,
     Kept,
     MaintainOutcome,
     PreflightOutcome,
-    Session,
 )
+from sidecar.engine.contract import ContextEngine
 from sidecar.engine.loading import EngineNotLoadable, load_engine
+from sidecar.engine.session import Session
 from sidecar.engine.sources import Found
 from sidecar.messages.dialects import dialect
 from sidecar.protocol import errors as codes

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 import msgspec
 from msgspec import Raw
 
-from sidecar.engine.contract import CompactOutcome, CompactRequest, IncomingMessage, IngestOutcome, Session
+from sidecar.engine.calls import CompactOutcome, CompactRequest, IncomingMessage, IngestOutcome
 from sidecar.engine.host import HostCapabilityMissing, HostRequestFailed
+from sidecar.engine.session import Session
 from sidecar.protocol import errors as codes
 from sidecar.rpc.errors import RemoteError, RequestTimedOut
 from sidecar.server.isolation.wire import Compacted, Completion, HostRequest, Text

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Raw, json
 
-from sidecar.engine.contract import Tail
 from sidecar.engine.guard.pinned import Pin
+from sidecar.engine.session import Tail
 from sidecar.server.isolation.unpacking import BodyMissing, Unpacker
 from sidecar.server.isolation.wire import (
     Ask,
@@ -28,12 +28,12 @@ from sidecar.server.isolation.wire import (
 from sidecar.store.search import SearchResult
 
 if TYPE_CHECKING:
-    from sidecar.engine.contract import SpawnedSession
     from sidecar.engine.entry import Entry
     from sidecar.engine.host import Report as EngineReport
+    from sidecar.engine.session import SpawnedSession
     from sidecar.rpc.peer import Peer
-    from sidecar.store.contract import SummaryNode
     from sidecar.store.search import SearchQuery
+    from sidecar.store.stored import SummaryNode
     from sidecar.tokens.contract import TokenCounter
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Line:
 
 
 class ChildTimeline:
-    """The session's messages; see `sidecar.engine.contract.Timeline`."""
+    """The session's messages; see `sidecar.engine.session.Timeline`."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -104,7 +104,7 @@ class ChildTimeline:
 
 
 class ChildHistory:
-    """The session's stored messages; see `sidecar.engine.contract.History`."""
+    """The session's stored messages; see `sidecar.engine.session.History`."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -129,7 +129,7 @@ class ChildHistory:
 
 
 class ChildSession:
-    """A session for the length of one call; see `sidecar.engine.contract.Session`."""
+    """A session for the length of one call; see `sidecar.engine.session.Session`."""
 
     def __init__(self, line: Line, counter: TokenCounter) -> None:
         self._line = line

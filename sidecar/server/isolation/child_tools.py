@@ -26,8 +26,8 @@ from sidecar.server.isolation.wire import (
 )
 from sidecar.server.tool_answers import checked_outcome
 from sidecar.server.tool_model import needs_model
-from sidecar.store.contract import SessionRef, StoredMessage, SummaryNode
 from sidecar.store.search import SearchError, SearchQuery, SearchResult
+from sidecar.store.stored import SessionRef, StoredMessage, SummaryNode
 from sidecar.tools.contract import ArgumentError, ToolFailed, ToolModel, ToolOutcome, ToolSession
 
 if TYPE_CHECKING:

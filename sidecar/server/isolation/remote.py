@@ -10,24 +10,21 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from msgspec import Raw, json
 
-from sidecar.engine.contract import (
+from sidecar.engine.calls import (
     AfterTurnRequest,
     AssembleRequest,
     Assembly,
     CompactOutcome,
     CompactRequest,
-    ContextEngine,
-    EngineInfo,
     IncomingMessage,
     IngestOutcome,
     Kept,
     Made,
     MaintainOutcome,
     PreflightOutcome,
-    Session,
-    SpawnedSession,
-    SpawnEndReason,
 )
+from sidecar.engine.contract import ContextEngine, EngineInfo
+from sidecar.engine.session import Session, SpawnedSession, SpawnEndReason
 from sidecar.protocol import errors as codes
 from sidecar.rpc.errors import InvalidResult, RemoteError
 from sidecar.server.answer_checks import NonsenseAnswer

@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from msgspec import Raw, Struct
 
-from sidecar.engine.contract import Kind, Made, SpawnedSession, SpawnEndReason
+from sidecar.engine.calls import Kind, Made
+from sidecar.engine.session import SpawnedSession, SpawnEndReason
 from sidecar.messages.contract import Role
-from sidecar.store.contract import SessionHead, SummaryNode
+from sidecar.store.stored import SessionHead, SummaryNode
 
 EMPTY = Raw(b"{}")
 

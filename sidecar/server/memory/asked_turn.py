@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sidecar.engine.contract import Timeline
+from sidecar.engine.session import Timeline
 from sidecar.engine.signature import digest
 from sidecar.messages.appended import own_words, says
 from sidecar.messages.folding import fold

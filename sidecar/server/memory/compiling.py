@@ -13,7 +13,7 @@ from sidecar.memory.framing import framed
 from sidecar.protocol.memory import CompiledFragment, ContextInjectedMemoryParams
 from sidecar.protocol.runtime import CompleteRuntimeParams, CompleteRuntimeResult, PromptMessage
 from sidecar.protocol.times import format_rfc3339
-from sidecar.store.contract import SaveState, Write
+from sidecar.store.writes import SaveState, Write
 
 if TYPE_CHECKING:
     from sidecar.memory.asking import Answer

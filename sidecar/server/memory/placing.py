@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from sidecar.engine.contract import Assembly, Kept, Made
+from sidecar.engine.calls import Assembly, Kept, Made
 from sidecar.memory.framing import framed, mark_of
 from sidecar.memory.record import Injection
 

@@ -6,7 +6,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from sidecar.engine.contract import Assembly, Timeline
+from sidecar.engine.calls import Assembly
+from sidecar.engine.session import Timeline
 from sidecar.memory.contract import InjectionPoint, MemoryRequest
 from sidecar.memory.record import Injection, Item, MemoryRecord, decoded
 from sidecar.server.memory.asked_turn import AskedTurn, asked_turn
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from sidecar.engine.guard.answer import Answer
     from sidecar.memory.coordinator import Compilation
-    from sidecar.protocol.context import AssembleContextParams
+    from sidecar.protocol.assembling import AssembleContextParams
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sidecar import Sidecar
     from sidecar.store.buffer import BufferStore

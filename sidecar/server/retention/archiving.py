@@ -8,8 +8,9 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from sidecar.store.contract import SessionHead, SessionStore
+from sidecar.store.contract import SessionStore
 from sidecar.store.lines import Owner, message_line, rfc3339
+from sidecar.store.stored import SessionHead
 
 _PAGE = 200
 """Messages that are read in one go."""

@@ -7,7 +7,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from sidecar.server.retention.pruning import Pruned, Pruning
-from sidecar.store.contract import SessionRef, StoreError
+from sidecar.store.errors import StoreError
+from sidecar.store.stored import SessionRef
 
 if TYPE_CHECKING:
     from sidecar.server.sidecar import Sidecar

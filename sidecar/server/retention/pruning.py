@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from sidecar.server.configuration.settings import RetentionSettings
 from sidecar.server.retention.archiving import Archive
-from sidecar.store.contract import SessionHead, SessionRef, SessionStore
+from sidecar.store.contract import SessionStore
 from sidecar.store.expiring import Expire, Expiry, is_set_aside
+from sidecar.store.stored import SessionHead, SessionRef
 
 STEP = 500
 """Messages that are erased in one step: about 10 ms of the store's writer."""

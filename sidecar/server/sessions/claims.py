@@ -10,7 +10,9 @@ from sidecar.messages.contract import IdentityKeys, Reading
 from sidecar.messages.folding import same_id
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.transcript import WINDOW, HostMessage
-from sidecar.store.contract import SaveState, SessionHead, SessionRef, SessionStore
+from sidecar.store.contract import SessionStore
+from sidecar.store.stored import SessionHead, SessionRef
+from sidecar.store.writes import SaveState
 
 CLAIMED = "claimed"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from sidecar.engine.contract import IncomingMessage, IngestOutcome
+from sidecar.engine.calls import IncomingMessage, IngestOutcome
 from sidecar.server.engine_session import EngineSession
-from sidecar.store.contract import AppendResult, NewMessage, StoredMessage
+from sidecar.store.stored import NewMessage, StoredMessage
+from sidecar.store.writes import AppendResult
 
 Ingest = Callable[[EngineSession, IncomingMessage], Awaitable[IngestOutcome]]
 Store = Callable[[list[NewMessage]], Awaitable[AppendResult]]

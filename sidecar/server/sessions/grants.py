@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import DecodeError, Raw, json
 
-from sidecar.store.contract import SaveState, SessionHead
+from sidecar.store.stored import SessionHead
+from sidecar.store.writes import SaveState
 
 if TYPE_CHECKING:
     from sidecar.server.sidecar import Sidecar

@@ -12,7 +12,8 @@ from msgspec import Raw
 from sidecar.messages.contract import Mark
 from sidecar.server.sessions.claims import claim_anew
 from sidecar.server.sessions.live import IMPORT_STATE
-from sidecar.store.contract import Delete, NewMessage, SaveState, SessionHead, Truncate
+from sidecar.store.stored import NewMessage, SessionHead
+from sidecar.store.writes import Delete, SaveState, Truncate
 
 if TYPE_CHECKING:
     from sidecar.rpc.progress import Progress

@@ -12,7 +12,9 @@ from sidecar.messages.contract import Dialect, Reading
 from sidecar.messages.fence import OPENING_BYTES
 from sidecar.server.sessions.results import Results
 from sidecar.server.sessions.stored import StoredEntries
-from sidecar.store.contract import SaveState, SessionHead, SessionRef, SessionStore, Write
+from sidecar.store.contract import SessionStore
+from sidecar.store.stored import SessionHead, SessionRef
+from sidecar.store.writes import SaveState, Write
 from sidecar.tokens.calibration import Calibration
 from sidecar.tokens.contract import TokenCounter
 from sidecar.tokens.message_cost import message_tokens

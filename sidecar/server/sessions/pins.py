@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, json
 
-from sidecar.engine.contract import Made
+from sidecar.engine.calls import Made
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.pinned import Pin
 from sidecar.messages.units import units

@@ -25,7 +25,7 @@ from sidecar.server.sessions.unstored import live_entries, new_messages
 
 if TYPE_CHECKING:
     from sidecar.server.sidecar import Sidecar
-    from sidecar.store.contract import NewMessage
+    from sidecar.store.stored import NewMessage
 
 LISTS = 4
 """Lists of one turn that are remembered for the sake of messages that only they showed."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from sidecar.server.sessions.live import LiveSession
-from sidecar.store.contract import FormatMismatch, SessionHead, SessionMissing
+from sidecar.store.errors import FormatMismatch, SessionMissing
+from sidecar.store.stored import SessionHead
 
 if TYPE_CHECKING:
     from sidecar.server.sidecar import Sidecar

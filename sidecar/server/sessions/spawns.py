@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sidecar.engine.contract import SpawnEndReason
+from sidecar.engine.session import SpawnEndReason
 from sidecar.server.engine_session import spawned_session
-from sidecar.store.contract import StoreError
+from sidecar.store.errors import StoreError
 from sidecar.store.spawn import Spawn, SweepSpawns
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import cast
 
 from sidecar.engine.entry import Entry
 from sidecar.messages.contract import Dialect, IdentityKeys, Reading, Role
-from sidecar.store.contract import SessionHead, SessionRef, SessionStore, StoredMessage
+from sidecar.store.contract import SessionStore
+from sidecar.store.stored import SessionHead, SessionRef, StoredMessage
 
 CHUNK = 128
 """Messages that are read at a time when going back."""

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from sidecar.engine.contract import Tail
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.stubs import Stubs
+from sidecar.engine.session import Tail
 from sidecar.server.sessions.stored import CHUNK, StoredEntries, made_up_in, made_up_name
-from sidecar.store.contract import SessionRef, SessionStore
+from sidecar.store.contract import SessionStore
+from sidecar.store.stored import SessionRef
 
 if TYPE_CHECKING:
     from sidecar.server.sessions.live import LiveSession

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sidecar.engine.entry import Entry
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.transcript import Aligned, HostMessage
-from sidecar.store.contract import NewMessage
+from sidecar.store.stored import NewMessage
 
 
 def new_messages(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import structs
 
-from sidecar.engine.contract import AfterTurnRequest, IngestOutcome
+from sidecar.engine.calls import AfterTurnRequest, IngestOutcome
 from sidecar.server.configuration.settings import (
     ExemptionSettings,
     MemorySettings,

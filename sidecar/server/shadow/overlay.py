@@ -10,19 +10,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from sidecar.server.sessions.live import EPOCH
-from sidecar.store.contract import (
-    AddSummary,
-    Append,
-    Appended,
-    AppendResult,
-    SaveState,
-    SessionHead,
-    SessionRef,
-    SessionSettings,
-    SessionStore,
-    SummaryNode,
-    Write,
-)
+from sidecar.store.contract import SessionStore
+from sidecar.store.stored import Appended, SessionHead, SessionRef, SessionSettings, SummaryNode
+from sidecar.store.writes import AddSummary, Append, AppendResult, SaveState, Write
 
 KEPT_SESSIONS = 256
 """Sessions whose values and summaries are remembered; of others a shadow begins anew."""

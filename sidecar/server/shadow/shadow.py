@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from msgspec import structs
 
+from sidecar.protocol.assembling import AssembleContextParams, AssembleContextResult
 from sidecar.protocol.context import (
     AfterTurnContextParams,
-    AssembleContextParams,
-    AssembleContextResult,
     CompactContextParams,
     CompactContextResult,
     MaintainContextParams,

@@ -23,7 +23,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from sidecar import __version__
-from sidecar.protocol.context import AssembleContextResult
+from sidecar.protocol.assembling import AssembleContextResult
 from sidecar.rpc.call import serving
 from sidecar.rpc.errors import RpcError
 

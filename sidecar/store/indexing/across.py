@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Collection, Generator
 
-from sidecar.store.contract import SessionRef
 from sidecar.store.indexing.catalogue import Catalogue, Catalogues, Scope, Shown
 from sidecar.store.indexing.covering import (
     MOST_GATHERED,
@@ -23,6 +22,7 @@ from sidecar.store.indexing.scanning import Scan, Scanned, Wanted
 from sidecar.store.indexing.searching import MOST_RANKED
 from sidecar.store.indexing.shelf import Shelf
 from sidecar.store.search import SearchError, SearchQuery, SessionsHit, SessionsResult
+from sidecar.store.stored import SessionRef
 
 _NOTHING = SessionsResult([], True)
 _FEW = 500

@@ -5,12 +5,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from sidecar.store.contract import SessionRef
 from sidecar.store.indexing.covering import Part, SearchReads, Sums, covers
 from sidecar.store.indexing.readable import Stretch, stretches
 from sidecar.store.indexing.segments import Segment
 from sidecar.store.indexing.shelf import View
 from sidecar.store.records import SessionRecord
+from sidecar.store.stored import SessionRef
 
 _KEPT = 8
 """Catalogues that are kept."""

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from sidecar.store.contract import SessionRef
 from sidecar.store.lineage import spans
 from sidecar.store.primitives import RowReads
 from sidecar.store.records import SessionRecord
+from sidecar.store.stored import SessionRef
 
 
 class Stretch(NamedTuple):

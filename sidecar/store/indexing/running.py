@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import Generic, TypeVar
 
-from sidecar.store.contract import StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.indexing.covering import SearchReads, SessionChanged
 
 _T = TypeVar("_T")

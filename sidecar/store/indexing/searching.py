@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from sidecar.store.contract import SessionMissing, SessionRef
+from sidecar.store.errors import SessionMissing
 from sidecar.store.indexing.covering import Gaps, SearchReads, newest_of_gap, parts, unchanged
 from sidecar.store.indexing.facets import narrowing
 from sidecar.store.indexing.paging import Page, decode_page, encode_page
@@ -12,6 +12,7 @@ from sidecar.store.indexing.scanning import Scan, Wanted
 from sidecar.store.indexing.shelf import View
 from sidecar.store.records import SessionRecord
 from sidecar.store.search import SearchError, SearchHit, SearchQuery, SearchResult
+from sidecar.store.stored import SessionRef
 
 MOST_RANKED = 1_000
 """Hits of one search for words at most, over all pages."""

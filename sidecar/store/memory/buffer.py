@@ -12,7 +12,7 @@ from sidecar.store.buffer import (
     Episode,
     PushEpisode,
 )
-from sidecar.store.contract import SessionRef
+from sidecar.store.stored import SessionRef
 
 
 class _Held(Struct):

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from sidecar.store.contract import SessionRef
 from sidecar.store.spawn import Spawn
+from sidecar.store.stored import SessionRef
 
 
 class MemorySpawns:

@@ -8,11 +8,13 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sidecar.store.applying import apply
-from sidecar.store.contract import Delete, SessionRef, StoreUnavailable, Write
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.reads_on_loop import ReadsOnLoop
 from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
+from sidecar.store.stored import SessionRef
 from sidecar.store.submitting import Submitting, mark_withdrawn, refuse
+from sidecar.store.writes import Delete, Write
 
 if TYPE_CHECKING:
     from sidecar.store.indexing.covering import Gaps, SearchReads

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from sidecar.store.contract import DERIVED, Facts, SessionHead, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.expiring import is_set_aside
 from sidecar.store.identity import written_out
@@ -16,6 +15,8 @@ from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import OPENS, KeyedRow, MessageRow, SessionRecord
 from sidecar.store.spawn import SNAPSHOTS
+from sidecar.store.stored import Facts, SessionHead, SessionRef, SessionSettings, SummaryNode
+from sidecar.store.writes import DERIVED
 
 if TYPE_CHECKING:
     from sidecar.store.indexing.covering import Sums

@@ -11,10 +11,10 @@ from sidecar.store.buffer import (
     Episode,
     PushEpisode,
 )
-from sidecar.store.contract import SessionRef
 from sidecar.store.postgres.connection import Value
 from sidecar.store.postgres.escaping import short
 from sidecar.store.postgres.reads import PostgresReads
+from sidecar.store.stored import SessionRef
 
 _NOW_MS = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _EPISODE = "row_id, payload, session_id, session_key, pushed_ms"

@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from sidecar.store.contract import StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.escaping import adapt
 
 SCHEMA = "context_sidecar"

@@ -3,7 +3,7 @@
 import psycopg
 from psycopg import errors
 
-from sidecar.store.contract import StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.connection import Connection
 
 _REACH = (

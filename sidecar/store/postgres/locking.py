@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from zlib import crc32
 
-from sidecar.store.contract import SessionRef, Write
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Write
 
 _PLACES = 1024
 _SPAWNING = {"prepare_spawn", "begin_spawn", "roll_back_spawn", "end_spawn", "sweep_spawns"}

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.expiring import EXPIRED
 from sidecar.store.postgres.buffer import PostgresBuffers
@@ -16,6 +15,7 @@ from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.spawn import SNAPSHOTS
+from sidecar.store.stored import SessionHead, SessionRef, StoredMessage, SummaryNode
 
 _BYTES = 8 << 20
 """Bodies handed out in one go for missing facts."""

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sidecar.store.contract import SessionRef, SessionSettings
 from sidecar.store.postgres.connection import Connection, Row, Value
 from sidecar.store.postgres.escaping import short
 from sidecar.store.records import KeyedRow, MessageRow, SessionRecord
+from sidecar.store.stored import SessionRef, SessionSettings
 
 SESSION_COLUMNS = (
     "uid, namespace, session_id, message_format, tag, agent_id, session_key, created_ms, updated_ms, "

@@ -1,6 +1,6 @@
 """The tables of the store, and how a database comes to have them."""
 
-from sidecar.store.contract import StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.connection import SCHEMA, Connection, Cursor
 
 LOCKS = 0x43455053

@@ -1,10 +1,10 @@
 """The spawned sessions in PostgreSQL."""
 
-from sidecar.store.contract import SessionRef
 from sidecar.store.postgres.connection import Value
 from sidecar.store.postgres.escaping import short
 from sidecar.store.postgres.reads import PostgresReads
 from sidecar.store.spawn import Spawn
+from sidecar.store.stored import SessionRef
 
 _COLUMNS = ", ".join(Spawn._fields)
 _ADD = f"INSERT INTO spawns ({_COLUMNS}) VALUES ({', '.join(['%s'] * len(Spawn._fields))})"

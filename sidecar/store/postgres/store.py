@@ -6,14 +6,16 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sidecar.store.contract import SessionRef, StoreUnavailable, Write
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.connection import checked_conninfo
 from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.readers import Readers
 from sidecar.store.postgres.writer import Writer
 from sidecar.store.reads_on_loop import Lookups, SessionReads
 from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
+from sidecar.store.stored import SessionRef
 from sidecar.store.submitting import Submitting, refuse
+from sidecar.store.writes import Write
 
 if TYPE_CHECKING:
     from sidecar.store.postgres.search import Searches

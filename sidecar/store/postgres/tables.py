@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from sidecar.store.contract import DERIVED, Facts, SessionRef, SessionSettings, SummaryNode, Write
 from sidecar.store.postgres.buffer import PostgresBuffers
 from sidecar.store.postgres.connection import Connection, Row, Value
 from sidecar.store.postgres.escaping import short
@@ -35,6 +34,8 @@ from sidecar.store.postgres.statements import (
     SHIFT_BACK,
 )
 from sidecar.store.records import MessageRow, SessionRecord
+from sidecar.store.stored import Facts, SessionRef, SessionSettings, SummaryNode
+from sidecar.store.writes import DERIVED, Write
 
 _LONG_MESSAGE = 1_024
 """Bytes of a body that count as one more message for the index."""

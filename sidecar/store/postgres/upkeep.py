@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import psycopg
 
-from sidecar.store.contract import StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.connection import SCHEMA, Connection, Cursor, checked_conninfo, connect
 from sidecar.store.postgres.faults import unavailable
 from sidecar.store.postgres.schema import VERSION, checked_version, prepare

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import psycopg
 
 from sidecar.store.applying import apply
-from sidecar.store.contract import StoreUnavailable, Write
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.connection import connect
 from sidecar.store.postgres.faults import is_conflict, is_lost, lost, spoils_the_batch, unavailable
 from sidecar.store.postgres.schema import prepare
 from sidecar.store.postgres.tables import PostgresTables
 from sidecar.store.search import Extract
 from sidecar.store.submitting import mark_withdrawn
+from sidecar.store.writes import Write
 
 if TYPE_CHECKING:
     from sidecar.store.postgres.indexer import Indexer

@@ -12,9 +12,9 @@ from sidecar.store.buffer import (
     Episode,
     PushEpisode,
 )
-from sidecar.store.contract import SessionRef
 from sidecar.store.sqlite.connection import Value
 from sidecar.store.sqlite.reads import SQLiteReads
+from sidecar.store.stored import SessionRef
 
 _EPISODE = "row_id, payload, session_id, session_key, pushed_ms"
 _PUSH = (

@@ -4,7 +4,7 @@ import errno
 
 import apsw
 
-from sidecar.store.contract import StoreDamaged, StoreUnavailable
+from sidecar.store.errors import StoreDamaged, StoreUnavailable
 
 _REPAIR = (
     "Nothing was removed. `context-sidecar db recover` saves every message that can be read, "

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from sidecar.store.contract import SessionHead, SessionRef, StoredMessage, SummaryNode
 from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.expiring import EXPIRED
 from sidecar.store.presenting import stored_messages
@@ -15,6 +14,7 @@ from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
 from sidecar.store.sqlite.spawns import SQLiteSpawns
+from sidecar.store.stored import SessionHead, SessionRef, StoredMessage, SummaryNode
 
 _SLICE = 2_000
 """Rows looked at in one go for missing facts: about a millisecond."""

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from sidecar.store.contract import SessionRef, SessionSettings
 from sidecar.store.records import SYSTEM, KeyedRow, MessageRow, SessionRecord
 from sidecar.store.sqlite.connection import Connection, Row, Value
+from sidecar.store.stored import SessionRef, SessionSettings
 
 SESSION_COLUMNS = (
     "uid, namespace, session_id, message_format, tag, agent_id, session_key, created_ms, updated_ms, "

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import apsw
 
-from sidecar.store.contract import StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.faults import damaged
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import apsw
 
-from sidecar.store.contract import StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.indexing.covering import Gaps, SearchReads
 from sidecar.store.indexing.running import RunningSearch
 from sidecar.store.search import Extract

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from sidecar.store.contract import SessionRef
 from sidecar.store.spawn import Spawn
 from sidecar.store.sqlite.connection import Value
 from sidecar.store.sqlite.reads import SQLiteReads
+from sidecar.store.stored import SessionRef
 
 _COLUMNS = ", ".join(Spawn._fields)
 _ADD = f"INSERT OR REPLACE INTO spawns ({_COLUMNS}) VALUES ({', '.join('?' * len(Spawn._fields))})"

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from sidecar.store.contract import SessionRef, StoreUnavailable, Write
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.reads_on_loop import ReadsOnLoop
 from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import damaged, unavailable
 from sidecar.store.sqlite.lookups import SQLiteLookups
 from sidecar.store.sqlite.writer import Writer
+from sidecar.store.stored import SessionRef
 from sidecar.store.submitting import Submitting, refuse
+from sidecar.store.writes import Write
 
 if TYPE_CHECKING:
     from sidecar.store.sqlite.search_thread import SearchThread

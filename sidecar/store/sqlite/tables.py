@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from sidecar.store.contract import DERIVED, Facts, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.records import MADE_UP, OPENS, MessageRow, SessionRecord
 from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Value
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads
 from sidecar.store.sqlite.spawns import SQLiteSpawns
+from sidecar.store.stored import Facts, SessionRef, SessionSettings, SummaryNode
+from sidecar.store.writes import DERIVED
 
 if TYPE_CHECKING:
     from sidecar.store.sqlite.index_tables import IndexTables

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from sidecar.store.applying import apply
-from sidecar.store.contract import Delete, StoreUnavailable, Write
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.search import Extract
 from sidecar.store.sqlite.checkpoints import Checkpoints
 from sidecar.store.sqlite.connection import Connection, connect
@@ -18,6 +18,7 @@ from sidecar.store.sqlite.faults import spoils_the_batch, unavailable
 from sidecar.store.sqlite.schema import prepare
 from sidecar.store.sqlite.tables import SQLiteTables
 from sidecar.store.submitting import mark_withdrawn
+from sidecar.store.writes import Delete, Write
 
 if TYPE_CHECKING:
     from sidecar.store.sqlite.indexer import Indexer

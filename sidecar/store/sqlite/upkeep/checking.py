@@ -4,7 +4,7 @@ from pathlib import Path
 
 import apsw
 
-from sidecar.store.contract import StoreDamaged
+from sidecar.store.errors import StoreDamaged
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.schema import VERSION
 from sidecar.store.sqlite.upkeep.looking import look

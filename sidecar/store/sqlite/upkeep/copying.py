@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import apsw
 
-from sidecar.store.contract import StoreDamaged
+from sidecar.store.errors import StoreDamaged
 from sidecar.store.sqlite.cleaning import CleaningVFS
 from sidecar.store.sqlite.faults import unavailable
 from sidecar.store.sqlite.upkeep.looking import look

@@ -5,7 +5,7 @@ from typing import cast
 
 import apsw
 
-from sidecar.store.contract import StoreUnavailable
+from sidecar.store.errors import StoreUnavailable
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.faults import damaged, unavailable
 from sidecar.store.sqlite.schema import VERSION, checked_version

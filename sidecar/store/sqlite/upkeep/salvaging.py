@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from sidecar.store.contract import SessionRef, StoreDamaged, StoredMessage, StoreUnavailable
+from sidecar.store.errors import StoreDamaged, StoreUnavailable
 from sidecar.store.lines import Owner
 from sidecar.store.presenting import stored_messages
 from sidecar.store.records import MessageRow, SessionRecord
@@ -12,6 +12,7 @@ from sidecar.store.sqlite.reads import session_record
 from sidecar.store.sqlite.schema import APPLICATION_ID, VERSION
 from sidecar.store.sqlite.upkeep.cells import Cell, row_at, rows_of
 from sidecar.store.sqlite.upkeep.pages import PageFile
+from sidecar.store.stored import SessionRef, StoredMessage
 from sidecar.store.upkeep import Progress
 
 _VERSION_AT = 60
