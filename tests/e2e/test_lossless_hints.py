@@ -32,7 +32,8 @@ def history() -> list[bytes]:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[AgentHost]:
-    with AgentHost(tmp_path, engine="lossless") as host:
+    config = {"plugins": {"entries": {"lossless": {"config": {"hintTokens": 300}}}}}
+    with AgentHost(tmp_path, engine="lossless", config=config) as host:
         host.ingest("s", *history())
         yield host
 
@@ -105,8 +106,7 @@ def test_many_hints_keep_to_their_share_of_the_budget(host: AgentHost) -> None:
         host.ingest("s", said("user", prompt), said("assistant", f"Ticket OPS-{number * 4}."))
 
 
-def test_hints_can_be_switched_off(tmp_path: Path) -> None:
-    config = {"plugins": {"entries": {"lossless": {"config": {"hintTokens": 0}}}}}
-    with AgentHost(tmp_path, engine="lossless", config=config) as host:
+def test_without_the_setting_nothing_is_pointed_to(tmp_path: Path) -> None:
+    with AgentHost(tmp_path, engine="lossless") as host:
         host.ingest("s", *history())
         assert hints(asks(host, ASKED)) == []
