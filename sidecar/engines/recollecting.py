@@ -1,17 +1,22 @@
-"""Reads stored messages for engines that recall, with the place where a recollection may stand."""
+"""What engines that recall share about prompts, stored messages, places of recollections."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sidecar.engine.entry import Entry
 from sidecar.engine.session import Session
 from sidecar.engine.signature import digest
+from sidecar.engine.window import Window
+from sidecar.messages import fence
+from sidecar.messages.contract import Mark
 from sidecar.messages.excerpt import plain_text
 from sidecar.messages.folding import fold
 from sidecar.messages.units import units
 from sidecar.recall.remarks import Remark
+from sidecar.recall.situations import Situation, situation
 from sidecar.store.search import SearchQuery, SearchResult
+from sidecar.tokens.message_cost import MESSAGE_OVERHEAD
 
 KEPT_REMARKS = 2000
 """Messages of one session that are kept as text."""
@@ -19,6 +24,10 @@ GAP = 3
 """Messages between two wanted ones up to which they are read in one go."""
 ANCHOR_TOKENS, REACH = 4096, 64
 """Tokens and messages from the end among which the last whole unit is looked for."""
+NEWEST_TEXTS = 3
+"""Messages at the end that a short prompt is read with."""
+SOME = Mark("recall", "01234567")
+"""As long as the mark of any recollection."""
 
 
 class SessionRemarks:
@@ -84,6 +93,28 @@ async def asked_last(session: Session) -> str:
     newest = (await session.timeline.tail(0)).entries
     opener = await session.timeline.opener(newest[-1].turn) if newest else None
     return plain_text(opener.reading) if opener else ""
+
+
+def asked_in(window: Window, prompt: str) -> Situation:
+    """What a prompt is about behind the messages of a window."""
+    return situation(prompt, [plain_text(entry.reading) for entry in window.entries[-NEWEST_TEXTS:]])
+
+
+def is_open(place: str, window: Window, key: str) -> bool:
+    """Whether what stands behind the message `place` is for the turn that is open.
+
+    It is not where the same words, for which `key` stands, were asked in an earlier turn.
+    """
+    ids = [entry.message_id for entry in window.entries]
+    if place not in ids:
+        return False
+    opened = [entry for entry in window.entries[ids.index(place) + 1 :] if entry.opens_turn]
+    return not opened or (len(opened) == 1 and prompt_key(plain_text(opened[0].reading)) == key)
+
+
+def framed(text: str, count: Callable[[str], int], mark: Mark = SOME) -> int:
+    """What a message with this text and mark takes, before calibration."""
+    return count(fence.wrap(mark, text)) + MESSAGE_OVERHEAD
 
 
 def prompt_key(prompt: str) -> str:

@@ -15,16 +15,21 @@ from sidecar.engine.session import Session
 from sidecar.engine.signature import digest
 from sidecar.engine.window import Window
 from sidecar.engines.lossless.view import View
-from sidecar.engines.recollecting import ANCHOR_TOKENS, SessionRemarks, anchor, asked_last, prompt_key
-from sidecar.messages import fence
+from sidecar.engines.recollecting import (
+    ANCHOR_TOKENS,
+    SessionRemarks,
+    anchor,
+    asked_in,
+    asked_last,
+    framed,
+    is_open,
+    prompt_key,
+)
 from sidecar.messages.contract import Mark
-from sidecar.messages.excerpt import plain_text
 from sidecar.recall.passages import rough_tokens
 from sidecar.recall.recollection import day
 from sidecar.recall.remarks import Remark
 from sidecar.recall.retrieval import Passage, retrieve
-from sidecar.recall.situations import situation
-from sidecar.tokens.message_cost import MESSAGE_OVERHEAD
 
 HINTS_STATE = "hints"
 HEADER = (
@@ -38,8 +43,6 @@ ROOM_SHARE, BUDGET_SHARE = 0.5, 0.2
 of the budget that all take; then there are no others until the summaries change."""
 HITS = 24
 """Messages that are looked at for one hint."""
-NEWEST_TEXTS = 3
-"""Messages at the end that a short prompt is read with."""
 KEPT_SESSIONS = 32
 
 
@@ -73,7 +76,7 @@ class Hint(Struct, frozen=True, array_like=True):
 
     def cost(self, count: Callable[[str], int]) -> int:
         """Tokens that it takes as a message."""
-        return count(fence.wrap(Mark("recall", self.ref), self.text)) + MESSAGE_OVERHEAD
+        return framed(self.text, count, Mark("recall", self.ref))
 
 
 class Hints(Struct, frozen=True, kw_only=True):
@@ -115,13 +118,12 @@ class HintWriter:
         at = asked.anchor
         if at is None or room < LEAST:
             return None
-        if any(hint.prompt == asked.key and _is_open(hint, window, asked.key) for hint in known.given):
+        if any(hint.prompt == asked.key and is_open(hint.anchor, window, asked.key) for hint in known.given):
             return None
         takes = window.tokens + view.cost(session.count) + known.cost(session.count) + room
         if (await session.timeline.tail(takes)).whole:
             return None  # with a hint the answer would take as much as everything that was said
-        newest = [plain_text(entry.reading) for entry in window.entries[-NEWEST_TEXTS:]]
-        what = situation(asked.prompt, newest)
+        what = asked_in(window, asked.prompt)
         ranked = await retrieve(self._remarks(session), what, view.covered, HITS)
         shown = {pair for hint in known.given for pair in hint.shown}
         new = [passage for passage in ranked if passage.key not in shown and passage.text]
@@ -187,20 +189,11 @@ def _came_to_nothing(hint: Hint, place: str, asked: Asked) -> bool:
     return asked.anchor is not None and place == asked.anchor.message_id and hint.prompt != asked.key
 
 
-def _is_open(hint: Hint, window: Window, key: str) -> bool:
-    """Whether a hint was given for the turn that is open, not for the same words in an earlier one."""
-    ids = [entry.message_id for entry in window.entries]
-    if hint.anchor not in ids:
-        return False
-    opened = [entry for entry in window.entries[ids.index(hint.anchor) + 1 :] if entry.opens_turn]
-    return not opened or (len(opened) == 1 and prompt_key(plain_text(opened[0].reading)) == key)
-
-
 def _written(
     view: View, ranked: Sequence[Passage], room: int, count: Callable[[str], int]
 ) -> tuple[str, list[tuple[int, int]]]:
     """The passages that fit in this order, under the summaries that stand for them."""
-    left = room - count(fence.wrap(Mark("recall", "01234567"), HEADER)) - MESSAGE_OVERHEAD
+    left = room - framed(HEADER, count)
     lines: list[tuple[int, int, str]] = []
     for passage in ranked:
         line = _line(view, passage)

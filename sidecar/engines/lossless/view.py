@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, json
 
 from sidecar.engine.calls import Made
-from sidecar.messages import fence
+from sidecar.engines.recollecting import framed
 from sidecar.messages.contract import Mark
 from sidecar.store.stored import SummaryNode
-from sidecar.tokens.message_cost import MESSAGE_OVERHEAD
 
 VIEW_STATE = "view"
 
@@ -67,7 +66,7 @@ def segment_of(node: SummaryNode, written_ms: int = 0) -> Segment:
 
 def cost_of(segment: Segment, count: Callable[[str], int]) -> int:
     """Tokens that a summary takes as a message."""
-    return count(fence.wrap(Mark("summary", segment.node_id), segment.shown)) + MESSAGE_OVERHEAD
+    return framed(segment.shown, count, Mark("summary", segment.node_id))
 
 
 def total(segments: Sequence[Segment], count: Callable[[str], int]) -> int:

@@ -17,9 +17,16 @@ from sidecar.engines.recall.measure import Measure
 from sidecar.engines.recall.notes import write_notes
 from sidecar.engines.recall.recalling import GROWN, Moment, in_front, recalled
 from sidecar.engines.recall.remembered import Remembered
-from sidecar.engines.recall.state import NEVER_GROWN, NOTES, Block, RecallState, framed
-from sidecar.engines.recollecting import ANCHOR_TOKENS, anchor, asked_last, last_stored, prompt_key
-from sidecar.messages.excerpt import plain_text
+from sidecar.engines.recall.state import NEVER_GROWN, NOTES, Block, RecallState
+from sidecar.engines.recollecting import (
+    ANCHOR_TOKENS,
+    anchor,
+    asked_last,
+    framed,
+    is_open,
+    last_stored,
+    prompt_key,
+)
 from sidecar.messages.folding import fold
 from sidecar.recall.situations import situation
 from sidecar.recall.working_set import take_note
@@ -100,7 +107,7 @@ class Planner:
         state = _without_lost(state, window, at)
         if window.cut is None or at is None or not self._recall_tokens or state.quiet == key:
             return Plan(window, state)
-        own = [block for block in state.blocks if block.prompt == key and _is_open(block, window, key)]
+        own = [block for block in state.blocks if block.prompt == key and is_open(block.anchor, window, key)]
         if own and room <= own[-1].budget * GROWN:
             return Plan(window, state)
         taken = window.tokens + session.calibrated(state.plain_tokens)
@@ -238,15 +245,6 @@ def _without_lost(state: RecallState, window: Window, at: Entry | None) -> Recal
         places.add(at.message_id)
     kept = [block for block in state.blocks if block.anchor in places]
     return state if len(kept) == len(state.blocks) else structs.replace(state, blocks=kept)
-
-
-def _is_open(block: Block, window: Window, key: str) -> bool:
-    """Whether a block was recalled for the turn that is open, not for the same words in an earlier one."""
-    ids = [entry.message_id for entry in window.entries]
-    if block.anchor not in ids:
-        return False
-    opened = [entry for entry in window.entries[ids.index(block.anchor) + 1 :] if entry.opens_turn]
-    return not opened or (len(opened) == 1 and prompt_key(plain_text(opened[0].reading)) == key)
 
 
 def _plain(session: Session, tokens: int) -> int:

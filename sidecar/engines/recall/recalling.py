@@ -12,13 +12,12 @@ from sidecar.engine.window import Window
 from sidecar.engines.recall.measure import Measure
 from sidecar.engines.recall.notes import VALUES
 from sidecar.engines.recall.remembered import Remembered
-from sidecar.engines.recall.state import Block, RecallState, framed
-from sidecar.engines.recollecting import last_stored, remark_of
+from sidecar.engines.recall.state import Block, RecallState
+from sidecar.engines.recollecting import asked_in, framed, last_stored, remark_of
 from sidecar.messages.contract import Mark
 from sidecar.messages.excerpt import plain_text
 from sidecar.recall.recollection import Recollection
 from sidecar.recall.retrieval import REACH, as_whole, retrieve
-from sidecar.recall.situations import situation
 from sidecar.recall.working_set import WorkingSet
 
 LEAST = 120
@@ -32,8 +31,6 @@ AT_WORK = 0.5
 LOOK_BACK = 1200
 """Messages in front of the window that are looked at where there is more room than there was for notes."""
 LOOK_BACK_TOKENS = 60_000
-NEWEST_TEXTS = 3
-"""Messages at the end that a short prompt is read with."""
 
 
 class Moment(NamedTuple):
@@ -67,7 +64,7 @@ async def recalled(
     grown = moment.budget > state.budget * GROWN
     shown = [pair for block in state.blocks for pair in block.shown]
     visible = [(entry.position, 0) for entry in window.entries if entry.position]
-    asked = situation(moment.prompt, [plain_text(e.reading) for e in window.entries[-NEWEST_TEXTS:]])
+    asked = asked_in(window, moment.prompt)
     values = ""
     if grown:
         kept = remembered.values(session, before)

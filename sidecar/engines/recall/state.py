@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec import MsgspecError, Struct, json, structs
 
 from sidecar.engine.calls import Made
 from sidecar.engine.session import Session
-from sidecar.messages import fence
 from sidecar.messages.contract import Mark
-from sidecar.tokens.message_cost import MESSAGE_OVERHEAD
 
 STATE = "recall"
 NEVER_GROWN = 1 << 40
@@ -68,14 +64,6 @@ class RecallState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 NOTES = Mark("summary", "notes")
-
-
-_SOME = Mark("recall", "01234567")
-
-
-def framed(text: str, count: Callable[[str], int], mark: Mark = _SOME) -> int:
-    """What a message with this text and mark takes, before calibration."""
-    return count(fence.wrap(mark, text)) + MESSAGE_OVERHEAD
 
 
 async def load(session: Session) -> RecallState:

@@ -16,6 +16,7 @@ from sidecar.rpc.progress import Progress
 from sidecar.rpc.router import Order, Router
 from sidecar.server.handlers.hand_over import HandOver
 from sidecar.server.handlers.lane import import_lane
+from sidecar.server.sessions.importing import BackgroundImport, portions
 from sidecar.server.sidecar import Sidecar
 
 BATCH = 500
@@ -69,9 +70,8 @@ class BootstrapHandler:
     async def _import(self, over: HandOver, messages: Sequence[bytes | Raw]) -> int:
         """How many messages were stored; a session begins even where there are none."""
         new = await self._sidecar.reconciler.of_transcript(over.live, messages)
-        step = BATCH if all(message.after is None for message in new) else max(len(new), 1)
-        for start in range(0, len(new), step):
-            await over.keep(new[start : start + step])
+        for some in portions(new, BATCH):
+            await over.keep(some)
         if not new and over.live.head is None:
             await over.keep([])
         return len(new)
@@ -80,8 +80,6 @@ class BootstrapHandler:
         self, over: HandOver, params: BootstrapContextParams, call: Call, messages: Sequence[bytes | Raw]
     ) -> int:
         """How many messages were stored, while requests that store nothing go on."""
-        from sidecar.server.sessions.importing import BackgroundImport
-
         over.can_be_taken_back = True
         progress = Progress(self._sidecar.peer, params.work_done_token)
         work = BackgroundImport(self._sidecar, over.live, over.keep, progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
@@ -96,15 +96,14 @@ class BackgroundImport:
     async def _store(self, new: Sequence[NewMessage]) -> None:
         head = self._live.head
         total = (head.message_count if head else 0) + len(new)
-        step = STEP if all(message.after is None for message in new) else max(len(new), 1)
         if not new:
             if head is None:
                 await self._keep([])
             return
         await self._note(str(total).encode())
-        for start in range(0, len(new), step):
-            await self._keep(new[start : start + step])
-            self._stored += len(new[start : start + step])
+        for some in portions(new, STEP):
+            await self._keep(some)
+            self._stored += len(some)
             await self._pause("storing", self._stored, len(new))
         await self._note(None)
 
@@ -139,3 +138,11 @@ class BackgroundImport:
             await self._note(None)
             sidecar.sessions.rewound(ref.session_id)
             await claim_anew(sidecar.store, ref)
+
+
+def portions(new: Sequence[NewMessage], size: int) -> Iterator[Sequence[NewMessage]]:
+    """The messages, so many at a time; all at once where some have their places among stored ones."""
+    if any(message.after is not None for message in new):
+        size = len(new)
+    for start in range(0, len(new), size):
+        yield new[start : start + size]
