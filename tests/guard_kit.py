@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 from sidecar.engine.guard.answer import Guard
 from sidecar.messages.contract import Dialect, Reading
 from sidecar.messages.dialects import dialect as dialect_of
-from sidecar.server.sessions.stored import StoredEntries
-from sidecar.server.sessions.timeline import SessionTimeline
-from sidecar.store.memory.store import MemoryStore
+from sidecar.messages.marks import Marks
+from sidecar.server.sessions.timeline import SessionTimeline, StoredEntries
+from sidecar.store.sqlite.memory import MemoryStore
 from sidecar.store.stored import NewMessage, SessionRef
 from sidecar.store.writes import Append
 from sidecar.tokens.estimate import EstimateCounter
@@ -20,6 +20,9 @@ _T = TypeVar("_T")
 LIMIT_S = 30
 REF = SessionRef("unit", "s")
 COUNTER = EstimateCounter()
+TEST_KEY = b"context-engine-protocol test key"
+"""The published key of the vectors."""
+MARKS = Marks([TEST_KEY], REF.root)
 
 
 def cost(reading: Reading) -> int:
@@ -31,7 +34,7 @@ class Told:
     """A session with the given messages."""
 
     def __init__(self, dialect: str, messages: Sequence[bytes], heartbeats: Collection[int] = ()) -> None:
-        self.dialect: Dialect = dialect_of(dialect)
+        self.dialect: Dialect = dialect_of(dialect).marked(MARKS)
         self.guard = Guard(self.dialect, cost, COUNTER.count)
         self._messages = messages
         self._heartbeats = heartbeats

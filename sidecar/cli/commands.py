@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,6 +13,7 @@ import click
 
 from sidecar import __version__
 from sidecar.cli.failures import told_failures
+from sidecar.import_path import complaint
 
 PROGRAM = "context-sidecar"
 
@@ -21,27 +23,33 @@ class Entry(NamedTuple):
 
     module: str
     summary: str
+    attribute: str = "command"
 
 
 ENTRIES = {
-    "serve": Entry("sidecar.cli.serve_entry", "Speak the protocol on standard input and output."),
-    "demo": Entry("sidecar.cli.demo.command", "Replay a session that comes with the package."),
-    "replay": Entry("sidecar.cli.replay.command", "Replay a recorded session and judge every answer."),
-    "eval": Entry(
-        "sidecar.cli.evaluation.command", "Measure how much of the evidence for questions engines find."
+    "serve": Entry("sidecar.cli.commands", "Speak the protocol on standard input and output.", "serve"),
+    "demo": Entry("sidecar.cli.demo", "Replay a session that comes with the package."),
+    "replay": Entry("sidecar.cli.replay", "Replay a recorded session and judge every answer."),
+    "eval": Entry("sidecar.cli.eval", "Measure how much of the evidence for questions engines find."),
+    "run": Entry(
+        "sidecar.cli.gateway",
+        "Start Claude Code, Codex or another program behind the gateway.",
+        "run_command",
     ),
+    "gateway": Entry(
+        "sidecar.cli.gateway", "Serve programs that only know a model's API.", "gateway_command"
+    ),
+    "mcp": Entry("sidecar.cli.mcp", "Offer the recall tools over MCP, on standard input and output."),
     "doctor": Entry("sidecar.cli.doctor", "Look for what is wrong, and tell what to do."),
-    "engines": Entry("sidecar.cli.engines.command", "List, make, link, install, select, check engines."),
+    "engines": Entry("sidecar.cli.engines", "List, make, link, install, select, check engines."),
     "sessions": Entry("sidecar.cli.sessions", "List, show, export, import or delete stored sessions."),
     "memory": Entry("sidecar.cli.memory", "Show what was injected into a session, list or forget facts."),
-    "db": Entry("sidecar.cli.db.command", "Check, copy, repair or tidy the store."),
+    "db": Entry("sidecar.cli.db", "Check, copy, repair or tidy the store."),
     "config": Entry("sidecar.cli.config", "Show or validate the configuration."),
-    "conformance": Entry(
-        "sidecar.cli.conformance.command", "Check an implementation of your own against the rules."
-    ),
+    "conformance": Entry("sidecar.cli.conformance", "Check an implementation of your own against the rules."),
     "schema": Entry("sidecar.cli.schema", "Write or check the files made from the protocol's types."),
 }
-"""Every command, in the order of the help; each module calls its own `command`."""
+"""Every command, in the order of the help."""
 
 
 class LazyCommands(click.Group):
@@ -56,7 +64,7 @@ class LazyCommands(click.Group):
         """The command of that name, imported now."""
         del ctx
         entry = ENTRIES.get(cmd_name)
-        return None if entry is None else import_module(entry.module).command
+        return None if entry is None else getattr(import_module(entry.module), entry.attribute)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""
@@ -76,12 +84,25 @@ def cli() -> None:
     """Keep, choose and compact what an agent's model sees: a language server for agent context."""
 
 
+@click.command(
+    "serve", add_help_option=False, context_settings={"ignore_unknown_options": True, "help_option_names": []}
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def serve(arguments: tuple[str, ...]) -> int:
+    """Speak the protocol on standard input and output; the entry point starts it without loading this."""
+    from sidecar.cli.serve import serve
+
+    return serve(arguments)
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0 ok, 1 failure or unhealthy, 2 usage."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+    if (warning := complaint(os.environ)) is not None:
+        print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
     with told_failures(PROGRAM) as outcome:
         code: object = cli.main(given or ["--help"], prog_name=PROGRAM, standalone_mode=False)
         outcome.code = code if isinstance(code, int) else 0

@@ -12,12 +12,12 @@ import msgspec
 
 from sidecar.cli.failures import FAILURE, OK, CommandFailed
 from sidecar.cli.options import Common, common_options
-from sidecar.cli.printing import console, print_json
-from sidecar.server.configuration.places import ENV_STATE_DIR, config_file
-from sidecar.server.configuration.resolve import ConfigurationError, resolve
+from sidecar.cli.output import console, print_json
+from sidecar.secrecy import masked_settings
+from sidecar.server.configuration.resolve import ENV_STATE_DIR, ConfigurationError, config_file, resolve
 from sidecar.server.configuration.settings import Settings
 
-_CREDENTIALS = re.compile(r"//[^@/]*@")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @click.group("config")
@@ -39,7 +39,8 @@ def show(common: Common) -> int:
         return OK
     out = console()
     path = config_file(common.config, os.environ)
-    out.print(f"# {path}{'' if path.is_file() else ' (not there; these are the defaults)'}")
+    note = "" if path.is_file() else " (not there; these are the defaults)"
+    out.print(f"# {path}{note}", soft_wrap=True)
     for line in _lines(values, ""):
         out.print(line, soft_wrap=True)
     return OK
@@ -54,10 +55,10 @@ def validate(common: Common) -> int:
     try:
         settings = _settings(common)
     except ConfigurationError as error:
-        errors.append(str(error))
+        errors += map(str, error.problems)
     else:
         warnings += settings.warnings
-        errors += _engine_errors(settings)
+        errors += [*_store_errors(settings), *_engine_errors(settings)]
     if common.json:
         print_json({"ok": not errors, "errors": errors, "warnings": warnings})
     else:
@@ -74,6 +75,21 @@ def validate(common: Common) -> int:
     return FAILURE if errors else OK
 
 
+def wrong_settings(common: Common) -> list[str]:
+    """Everything that is wrong with the configuration itself, whatever engine it selects."""
+    try:
+        return _store_errors(_settings(common))
+    except ConfigurationError as error:
+        return list(map(str, error.problems))
+
+
+def _store_errors(settings: Settings) -> list[str]:
+    if settings.store.kind == "postgres" and not settings.store.url:
+        example = "postgresql://user@host:5432/database"
+        return [f"configuration file: store.url: store.kind is postgres, which needs it, such as {example}"]
+    return []
+
+
 def _settings(common: Common) -> Settings:
     environ = dict(os.environ)
     if common.state_dir is not None:
@@ -83,9 +99,9 @@ def _settings(common: Common) -> Settings:
 
 def _engine_errors(settings: Settings) -> list[str]:
     """What the engines say about their settings; no engine is started."""
-    from sidecar.memory.loading import BUILT_IN as SOURCES
-    from sidecar.server.engines import EngineSlot
-    from sidecar.server.seating import EngineUnavailable
+    from sidecar.memory.coordinator import BUILT_IN as SOURCES
+    from sidecar.server.engines.registry import EngineRegistry
+    from sidecar.server.failures import EngineUnavailable
 
     def no_host(*given: object) -> None:
         raise AssertionError(given)
@@ -94,7 +110,7 @@ def _engine_errors(settings: Settings) -> list[str]:
     every = frozenset(
         ("runtime/complete", "runtime/compact", "runtime/rewriteTranscript", "memory/getContext")
     )
-    slot = EngineSlot(settings, every, no_host)  # pyright: ignore[reportArgumentType]
+    slot = EngineRegistry(settings, every, no_host)  # pyright: ignore[reportArgumentType]
     sources = {*SOURCES, *settings.memory.sources}
     named = [name for name, entry in settings.entries.items() if entry.enabled and name not in sources]
     if settings.engine and settings.engine not in named:
@@ -119,24 +135,30 @@ def _values(common: Common, settings: Settings) -> dict[str, Any]:
     values = Configuration.model_validate(from_file).model_dump(mode="json")
     values["stateDir"] = str(settings.state_dir)
     values["plugins"]["slots"]["contextEngine"] = settings.engine
-    if values["store"]["url"]:
-        values["store"]["url"] = _CREDENTIALS.sub("//***@", values["store"]["url"])
-    if values["model"]["apiKey"]:
-        values["model"]["apiKey"] = "***"
-    if values["episodes"]["secret"]:
-        values["episodes"]["secret"] = "***"
-    service = values["plugins"]["entries"].get("http", {}).get("config", {})
-    for name in {"apiKey", "headers"} & set(service):
-        service[name] = "***"
-    return values
+    return cast("dict[str, Any]", masked_settings(values))
 
 
 def _lines(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
     """Dotted keys as TOML has them; what is not set is a comment."""
     for name, value in values.items():
+        key = f"{prefix}{_key(name)}"
         if isinstance(value, dict) and value:
-            yield from _lines(cast("dict[str, Any]", value), f"{prefix}{name}.")
+            yield from _lines(cast("dict[str, Any]", value), f"{key}.")
         elif value is None:
-            yield f"# {prefix}{name} is not set"
+            yield f"# {key} is not set"
         else:
-            yield f"{prefix}{name} = {msgspec.json.encode(value).decode()}"
+            yield f"{key} = {_toml(cast('object', value))}"
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _toml(name)
+
+
+def _toml(value: object) -> str:
+    """A value as TOML spells it, which is as JSON does, but for tables and a control character."""
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return "{" + ", ".join(f"{_key(name)} = {_toml(each)}" for name, each in members.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, cast("list[object]", value))) + "]"
+    return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

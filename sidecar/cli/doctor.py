@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import click
 
-from sidecar.cli.connecting import client_for, with_client
-from sidecar.cli.failures import FAILURE, OK
+from sidecar.cli.config import wrong_settings
+from sidecar.cli.failures import FAILURE, OK, CommandFailed
 from sidecar.cli.options import Common, common_options, namespace_option
-from sidecar.cli.printing import console, print_json
+from sidecar.cli.output import console, print_json, shown_bytes
+from sidecar.cli.own_sidecar import client_for, with_client
 from sidecar.client.errors import (
     EngineUnavailable,
     RequestFailed,
@@ -28,6 +31,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PROBE_BUDGET = 4000
+LIMIT_S = 15.0
+"""How long an engine may take for anything, in seconds; a doctor's visit is not to take minutes."""
+MOST_READ = 256 << 20
+"""Bytes of a store beyond which its pages are not read here."""
+MEND = "correct it; `context-sidecar config validate` checks the configuration file"
 SHADOW_S = 10.0
 """How long is waited for a shadow to be asked the same."""
 
@@ -38,8 +46,26 @@ SHADOW_S = 10.0
 @common_options
 def command(common: Common, engine: str | None, namespace: str) -> int:
     """Start a sidecar, look for what is wrong, and tell what to do about it."""
+    wrong = [
+        DoctorCheck(name="settings", ok=False, message=problem, fix=MEND)
+        for problem in wrong_settings(common)
+    ]
+    result = DoctorEngineResult(ok=False, checks=wrong) if wrong else _examined(common, engine, namespace)
+    if common.json:
+        print_json(result)
+    else:
+        _print(result)
+    return OK if result.ok else FAILURE
+
+
+def _examined(common: Common, engine: str | None, namespace: str) -> DoctorEngineResult:
+    """What a sidecar says of itself, and what its store looks like from outside."""
+    from sidecar.store.sqlite.folder import complaint
+
+    path = _store_file(common)
+    before = None if path is None else complaint(path)
     began = time.perf_counter()
-    client = client_for(common, engine=engine, namespace=namespace)
+    client = client_for(common, engine=engine, namespace=namespace, timeout_s=LIMIT_S)
 
     async def examine(client: SidecarClient) -> DoctorEngineResult:
         milliseconds = (time.perf_counter() - began) * 1000
@@ -60,11 +86,66 @@ def command(common: Common, engine: str | None, namespace: str) -> int:
         result = with_client(client, examine)
     except (RequestFailed, RequestTimedOut, SidecarUnavailable) as error:
         result = DoctorEngineResult(ok=False, checks=[_failed_start(error)])
-    if common.json:
-        print_json(result)
+    kept = list(_kept(path, before))
+    return DoctorEngineResult(
+        ok=result.ok and all(check.ok for check in kept), checks=[*result.checks, *kept], shadow=result.shadow
+    )
+
+
+def _store_file(common: Common) -> Path | None:
+    """The file of the store, `None` where it is none."""
+    from sidecar.cli.target import target_of
+
+    try:
+        return target_of(common).path
+    except CommandFailed:
+        return None
+
+
+def _kept(path: Path | None, before: str | None) -> Iterator[DoctorCheck]:
+    """What the store's folder and file look like; a file that is large is left to `db check`.
+
+    `before` is what was to be said against the folder before a sidecar opened the store.
+    """
+    from sidecar.store.errors import StoreUnavailable
+    from sidecar.store.sqlite.folder import complaint
+    from sidecar.store.sqlite.upkeep.checking import check
+    from sidecar.store.sqlite.upkeep.replacement import remains
+
+    if path is None or not path.exists():
+        return
+    if (problem := complaint(path)) is not None:
+        fix = f"see who owns {path.parent}, and let nobody else write there"
+        yield DoctorCheck(name="folder", ok=False, message=problem, fix=fix)
+    elif before is not None:
+        said = f"{before.replace(' is ', ' was ')}; it is closed to them now"
+        yield DoctorCheck(name="folder", ok=True, message=said)
     else:
-        _print(result)
-    return OK if result.ok else FAILURE
+        yield DoctorCheck(name="folder", ok=True, message="the folder and the store are this user's alone")
+    if parts := remains(path):
+        yield DoctorCheck(
+            name="folder",
+            ok=False,
+            message=f"{', '.join(part.name for part in parts)}: left over by a copy that did not end",
+            fix="end all sidecars and start one: it removes them",
+        )
+    if path.stat().st_size > MOST_READ:
+        size = shown_bytes(path.stat().st_size)
+        said = f"{size} were not read: `context-sidecar db check` reads every page"
+        yield DoctorCheck(name="pages", ok=True, message=said)
+        return
+    try:
+        findings = [finding for finding in check(path, _silently) if not finding.ok]
+    except StoreUnavailable:
+        return  # the start has said so
+    for finding in findings:
+        yield DoctorCheck(name="pages", ok=False, message=finding.message, fix=finding.fix)
+    if not findings:
+        yield DoctorCheck(name="pages", ok=True, message="every page of the store is sound")
+
+
+def _silently(what: str, done: int, of: int) -> None:
+    del what, done, of
 
 
 async def probe(client: SidecarClient, *, shadow: bool = False) -> DoctorCheck:
@@ -77,7 +158,11 @@ async def probe(client: SidecarClient, *, shadow: bool = False) -> DoctorCheck:
         answer = await client.assemble(session, PROBE_BUDGET, turn)
         if shadow:
             await shadowed(client)
-    except (RequestFailed, RequestTimedOut) as error:
+    except StoreUnavailable as error:
+        return DoctorCheck(name="store", ok=False, message=f"a turn was not stored: {error}", fix=error.hint)
+    except RequestTimedOut:
+        return _wrong_turn(f"{engine} did not answer a turn within {LIMIT_S:g} s", engine)
+    except RequestFailed as error:
         return _wrong_turn(f"a turn through {engine} failed: {error}", engine)
     finally:
         with suppress(RequestFailed, RequestTimedOut, SidecarUnavailable):
@@ -98,7 +183,7 @@ def _wrong_turn(what: str, engine: str) -> DoctorCheck:
 def _failed_start(error: Exception) -> DoctorCheck:
     name = "start"
     if isinstance(error, EngineUnavailable):
-        name = "engine"
+        name = "settings" if error.hint and "correct that setting" in error.hint else "engine"
     elif isinstance(error, StoreUnavailable):
         name = "store"
     hint = error.hint if isinstance(error, RequestFailed) else None

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from sidecar.secrecy import masked_text
+
 OK = 0
 FAILURE = 1
 USAGE = 2
@@ -78,4 +80,4 @@ def _described(error: Exception) -> str:
 
 def _say(program: str, text: str) -> None:
     with suppress(OSError, ValueError):
-        print(f"{program}: {' '.join(text.split())}", file=sys.stderr)
+        print(f"{program}: {masked_text(' '.join(text.split()))}", file=sys.stderr)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -17,9 +17,14 @@ from msgspec import Raw, Struct
 from sidecar.cli.failures import CommandFailed
 from sidecar.client.answers import StoredMessage
 from sidecar.messages.contract import MessageError
-from sidecar.messages.dialects import dialect
+from sidecar.messages.dialects import DIALECTS, dialect
+from sidecar.messages.importers import TranscriptError, load
+from sidecar.messages.importers.transcript import nothing_in
+from sidecar.messages.shapes import shapes
 from sidecar.messages.terse_tags import may_have_tags, summaries
+from sidecar.private_files import write
 from sidecar.protocol.base import MessageFormat
+from sidecar.protocol.times import format_rfc3339
 
 Shape = TypeVar("Shape")
 
@@ -54,15 +59,15 @@ class TerseEntry(Struct, rename="camel", frozen=True):
 
 
 def write_files(
-    folder: Path, session_id: str, message_format: MessageFormat, messages: Sequence[StoredMessage]
+    folder: Path, session_id: str, message_format: str, messages: Sequence[StoredMessage]
 ) -> tuple[Path, Path]:
     """Writes both files into a folder, which is made if need be; returns their paths."""
     entries = [ContextEntry(m.message, m.message_id, m.turn_id, m.timestamp) for m in messages]
-    folder.mkdir(parents=True, exist_ok=True)
     context, terse = folder / CONTEXT, folder / TERSE
-    context.write_bytes(msgspec.json.encode(Context(session_id, message_format, entries)) + b"\n")
-    lines = terse_entries(message_format, entries)
-    terse.write_bytes(msgspec.json.format(msgspec.json.encode(lines), indent=2) + b"\n")
+    dialect = msgspec.convert(message_format, MessageFormat)
+    write(context, msgspec.json.encode(Context(session_id, dialect, entries)) + b"\n")
+    lines = terse_entries(dialect, entries)
+    write(terse, msgspec.json.format(msgspec.json.encode(lines), indent=2) + b"\n")
     return context, terse
 
 
@@ -81,6 +86,85 @@ def read_files(path: Path) -> tuple[Context, list[TerseEntry]]:
         except MessageError as error:
             raise CommandFailed(f"{context.name}: messages[{number}]: {error.reason}") from None
     return found, _decoded(terse, list[TerseEntry]) if terse.exists() else []
+
+
+def read_sessions(path: Path) -> list[tuple[Context, list[TerseEntry]]]:
+    """The sessions in whatever `sessions export`, `db prune` or `db recover` wrote, or in a transcript.
+
+    Raises:
+        CommandFailed: the file is nothing of that.
+    """
+    if path.is_dir():
+        return [read_files(path)]
+    archived = _archived(path)
+    if archived:
+        return [(context, []) for context in archived]
+    try:
+        return [read_files(path)]
+    except CommandFailed as refused:
+        return [(_transcript(path, refused), [])]
+
+
+class _Line(Struct, rename="camel"):
+    """A line of an archive, as `sidecar.store.lines` writes it."""
+
+    namespace: str
+    session_id: str
+    message_format: str | None
+    position: int
+    message_id: str
+    turn_id: str
+    timestamp: str
+    message: Raw = Raw()
+    """Nothing where the message was damaged."""
+
+
+def _archived(path: Path) -> list[Context]:
+    """The sessions of an archive, whose lines each say which one they are of; empty where it is none."""
+    found: dict[tuple[str, str], Context] = {}
+    for line in path.read_bytes().splitlines():
+        try:
+            one = msgspec.json.decode(line, type=_Line)
+        except msgspec.DecodeError:
+            if not found:
+                return []
+            continue
+        if not bytes(one.message) or one.message_format not in DIALECTS:
+            continue
+        spoken = cast("MessageFormat", one.message_format)
+        entry = ContextEntry(one.message, one.message_id, one.turn_id, one.timestamp)
+        key = (one.namespace, one.session_id)
+        found.setdefault(key, Context(one.session_id, spoken, [])).messages.append(entry)
+    return list(found.values())
+
+
+def _transcript(path: Path, refused: CommandFailed) -> Context:
+    """A transcript of any format that is read, or messages of one dialect, one a line."""
+    lines = [line for line in path.read_bytes().splitlines() if line.strip()]
+    named = [shapes(line) & set(DIALECTS) for line in lines]
+    spoken = frozenset[str](DIALECTS).intersection(*named) if named else frozenset[str]()
+    if spoken:
+        # Lines of plain text are of several dialects; the first of these is what most hosts speak.
+        first = cast("MessageFormat", next(name for name in DIALECTS if name in spoken))
+        entries = [ContextEntry(Raw(line), f"row-{n}") for n, line in enumerate(lines, 1)]
+        return Context(path.stem, first, entries)
+    try:
+        transcript = load(path)
+    except TranscriptError as error:
+        raise CommandFailed(f"{path.name}: {error}") from refused
+    if not transcript.items:
+        raise CommandFailed(f"{path.name}: {nothing_in(transcript.skipped)}")
+    known = Counter(item.message_id for item in transcript.items)
+    entries = [
+        ContextEntry(
+            Raw(item.message),
+            item.message_id if item.message_id and known[item.message_id] == 1 else f"row-{n}",
+            None,
+            None if item.timestamp_ms is None else format_rfc3339(item.timestamp_ms),
+        )
+        for n, item in enumerate(transcript.items, 1)
+    ]
+    return Context(path.stem, cast("MessageFormat", transcript.message_format), entries)
 
 
 def terse_entries(message_format: str, entries: Sequence[ContextEntry]) -> list[TerseEntry]:

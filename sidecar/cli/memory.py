@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from sidecar.cli.db.target import Target, store_failures, target_of
-from sidecar.cli.failures import FAILURE, OK
+from sidecar.cli.failures import FAILURE, OK, CommandFailed
 from sidecar.cli.options import Common, common_options, namespace_option
-from sidecar.cli.printing import console, print_json, print_table
+from sidecar.cli.output import console, print_json, print_table
+from sidecar.cli.target import Target, store_failures, target_of
+from sidecar.store.stored import SessionRef
 
 if TYPE_CHECKING:
     from sidecar.memory.events import InjectionEvent
     from sidecar.memory.sources.facts import Fact
-    from sidecar.store.memory.store import MemoryStore
     from sidecar.store.postgres.store import PostgresStore
-    from sidecar.store.search import Searchable
+    from sidecar.store.sqlite.memory import MemoryStore
     from sidecar.store.sqlite.store import SQLiteStore
 
     Store = MemoryStore | SQLiteStore | PostgresStore
@@ -47,7 +47,10 @@ def show(common: Common, session_id: str, last: int, namespace: str) -> int:
     """Show the newest compilations of a session: what was included, what was not and why."""
 
     async def ask(store: Store) -> list[InjectionEvent]:
-        return await _events(store, namespace, session_id)
+        found = await _events(store, namespace, session_id)
+        if not found and await store.session(SessionRef(namespace, session_id)) is None:
+            raise CommandFailed(f"there is no session {session_id!r} in the namespace {namespace!r}")
+        return found
 
     found = _with_store(common, ask)[-last:]
     if common.json:
@@ -159,10 +162,13 @@ def _with_store(common: Common, work: Callable[[Store], Awaitable[T]]) -> T:
 
 @asynccontextmanager
 async def _opened(target: Target) -> AsyncGenerator[Store]:
+    from sidecar.server.connection import searched
     from sidecar.store import open_store
 
     kind = "sqlite" if target.path is not None else "postgres"
-    store = open_store(kind, target.path, url=target.url, extract=_searchable)
+    store = open_store(
+        kind, target.path, url=target.url, extract=lambda session, body: searched(store, session, body)
+    )
     await store.open()
     try:
         yield store
@@ -170,16 +176,8 @@ async def _opened(target: Target) -> AsyncGenerator[Store]:
         await store.close()
 
 
-def _searchable(message_format: str, body: bytes) -> Searchable:
-    from sidecar.messages.searchable import searchable
-    from sidecar.store.search import Searchable
-
-    return Searchable(*searchable(message_format, body))
-
-
 async def _events(store: Store, namespace: str, session_id: str) -> list[InjectionEvent]:
     from sidecar.memory.events import STATE, events
-    from sidecar.store.stored import SessionRef
 
     return events(await store.state(SessionRef(namespace, session_id), STATE))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -10,6 +11,15 @@ from typing import NamedTuple, TypeVar
 import click
 
 R = TypeVar("R")
+
+
+class InOrder(click.Group):
+    """A group whose help lists the commands in the order in which they are written."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names."""
+        del ctx
+        return list(self.commands)
 
 
 class Common(NamedTuple):
@@ -56,3 +66,20 @@ def namespace_option(command: Callable[..., R]) -> Callable[..., R]:
         metavar="NAME",
         help="Namespace of the host whose sessions are meant.",
     )(command)
+
+
+_BUDGET = re.compile(r"(\d+(?:\.\d+)?)([km]?)", re.IGNORECASE | re.ASCII)
+_FACTORS = {"": 1, "k": 1000, "m": 1_000_000}
+
+
+def token_budget(text: str) -> int:
+    """A positive number of tokens; `k` stands for a thousand, `m` for a million.
+
+    Raises:
+        BadParameter: the text is something else.
+    """
+    match = _BUDGET.fullmatch(text.strip())
+    tokens = int(float(match[1]) * _FACTORS[match[2].lower()]) if match else 0
+    if tokens < 1:
+        raise click.BadParameter(f"{text!r} is no budget; write something like 32k or 128000")
+    return tokens

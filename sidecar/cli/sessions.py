@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from msgspec import Raw
+from msgspec import Raw, Struct, json
 
-from sidecar.cli.connecting import client_for, with_client
-from sidecar.cli.failures import FAILURE, OK
+from sidecar.cli.failures import FAILURE, OK, CommandFailed
 from sidecar.cli.options import Common, common_options, namespace_option
-from sidecar.cli.printing import console, print_json, print_table
+from sidecar.cli.output import console, print_json, print_table, shown_tokens
+from sidecar.cli.own_sidecar import client_for, with_client
 from sidecar.client.answers import StoredMessage
 from sidecar.client.sidecar_client import SidecarClient
-from sidecar.protocol.base import MessageFormat
+from sidecar.plurals import counted
+from sidecar.private_files import write
 from sidecar.protocol.session import GetSessionResult, SessionEntry
+from sidecar.protocol.times import format_rfc3339
 
 AT_ONCE = 100
 """Messages that are on their way at once while a session is imported."""
@@ -57,6 +60,43 @@ def list_sessions(common: Common, limit: int, namespace: str) -> int:
             ("session", "engine", "format", "messages", "last change"),
             ((e.session_id, e.engine, e.message_format, str(e.message_count), e.updated_at) for e in entries),
             numbers=(3,),
+        )
+    return OK
+
+
+@command.command("savings")
+@common_options
+def savings(common: Common) -> int:
+    """Show what the gateway saved, session by session, by the provider's own counts.
+
+    `wanted` is what the program would have sent, `sent` what went upstream; `cache` is the part of that which
+    the provider read from its cache. A cut is a compaction that the program did not have to make.
+    """
+    from sidecar.cli.target import settings_of
+    from sidecar.gateway.savings import read, summed
+
+    rows = summed(read(settings_of(common).state_dir))
+    if common.json:
+        print_json({"sessions": rows})
+    elif not rows:
+        console(stderr=True).print("No request has gone through the gateway yet.")
+    else:
+        print_table(
+            ("session", "model", "requests", "wanted", "sent", "saved", "cache", "cuts"),
+            (
+                (
+                    row.session,
+                    row.model,
+                    str(row.requests),
+                    shown_tokens(row.wanted),
+                    shown_tokens(row.sent),
+                    f"{1 - row.sent / max(1, row.wanted):.0%}",
+                    shown_tokens(row.cache_read),
+                    str(row.compactions_avoided),
+                )
+                for row in rows
+            ),
+            numbers=(2, 3, 4, 5, 6, 7),
         )
     return OK
 
@@ -104,7 +144,6 @@ def show(common: Common, session_id: str, last: int, namespace: str) -> int:
 @common_options
 def receipts(common: Common, session_id: str, namespace: str) -> int:
     """List what the newest compactions of a session did."""
-    from sidecar.cli.receipt_rows import COLUMNS, rows_of
 
     async def ask(client: SidecarClient) -> list[Raw]:
         return await client.receipts(session_id)
@@ -140,7 +179,7 @@ def export(common: Common, session_id: str, out: Path | None, shape: str, namesp
     With --json one document that also has ids, turns and times. `sessions import` reads --format flo back.
     """
 
-    async def ask(client: SidecarClient) -> tuple[MessageFormat, list[StoredMessage]]:
+    async def ask(client: SidecarClient) -> tuple[str, list[StoredMessage]]:
         facts = await client.session(session_id)
         return facts.message_format, [message async for message in client.stored_messages(session_id)]
 
@@ -157,11 +196,11 @@ def export(common: Common, session_id: str, out: Path | None, shape: str, namesp
     if common.json:
         data = _document(session_id, message_format, messages)
     else:
-        from sidecar.messages.importers.rows import one_line
+        from sidecar.messages.importers.transcript import one_line
 
         data = b"".join(one_line(message.body) + b"\n" for message in messages)
     if out is not None:
-        out.write_bytes(data)
+        write(out, data)
     else:
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
@@ -174,44 +213,55 @@ def export(common: Common, session_id: str, out: Path | None, shape: str, namesp
 @namespace_option
 @common_options
 def import_session(common: Common, path: Path, session_id: str | None, namespace: str) -> int:
-    """Store what `sessions export --format flo` wrote: a folder, or its context.json.
+    """Store what `sessions export`, `db prune --archive` or `db recover` wrote, or a transcript.
 
-    Ids, turns and times stay. What the session has already is not stored again.
+    PATH may be a folder of `--format flo`, an archive, an export, or a session file or message list of any
+    format that `replay` reads. Ids, turns and times stay where the file has them. What a session has already
+    is not stored again.
     """
-    from sidecar.cli.flo_files import read_files, without_tag
+    from sidecar.cli.flo_files import Context, read_sessions, without_tag
 
-    context, terse = read_files(path)
-    target = session_id or context.session_id
+    found = read_sessions(path)
+    if session_id is not None and len(found) > 1:
+        raise CommandFailed(f"{path.name} has {counted(len(found), 'session')}: --session can name only one")
 
-    async def tell(client: SidecarClient) -> int:
-        stored = 0
-        for start in range(0, len(context.messages), AT_ONCE):
-            answers = await asyncio.gather(
-                *(
-                    client.ingest(
-                        target,
-                        bytes(entry.message),
-                        message_id=entry.message_id,
-                        turn_id=entry.turn_id,
-                        timestamp=entry.timestamp,
+    def told(context: Context, target: str) -> int:
+        async def tell(client: SidecarClient) -> int:
+            stored = 0
+            for start in range(0, len(context.messages), AT_ONCE):
+                answers = await asyncio.gather(
+                    *(
+                        client.ingest(
+                            target,
+                            bytes(entry.message),
+                            message_id=entry.message_id,
+                            turn_id=entry.turn_id,
+                            timestamp=entry.timestamp,
+                        )
+                        for entry in context.messages[start : start + AT_ONCE]
                     )
-                    for entry in context.messages[start : start + AT_ONCE]
                 )
-            )
-            stored += sum(answer.ingested for answer in answers)
-        return stored
+                stored += sum(answer.ingested for answer in answers)
+            return stored
 
-    message_format = context.message_format
-    client = client_for(common, engine="full", message_format=message_format, namespace=namespace)
-    stored, lacking = with_client(client, tell), without_tag(context, terse)
+        spoken = context.message_format
+        client = client_for(common, engine="full", message_format=spoken, namespace=namespace)
+        return with_client(client, tell)
+
+    documents: list[dict[str, object]] = []
+    for context, terse in found:
+        target = session_id or context.session_id
+        stored, lacking = told(context, target), without_tag(context, terse)
+        documents.append({"sessionId": target, "imported": stored, "withoutTag": lacking})
+        if common.json:
+            continue
+        out = console(stderr=True)
+        out.print(f"{stored} of {counted(len(context.messages), 'message')} are new in the session {target}.")
+        if lacking:
+            summaries = counted(len(lacking), "summary", "summaries")
+            out.print(f"{summaries} without a message: not stored.")
     if common.json:
-        print_json({"sessionId": target, "imported": stored, "withoutTag": lacking})
-        return OK
-    console(stderr=True).print(
-        f"{stored} of {len(context.messages)} messages are new in the session {target}."
-    )
-    if lacking:
-        console(stderr=True).print(f"{len(lacking)} summaries stand in no message; they are not stored.")
+        print_json(documents[0] if len(documents) == 1 else {"sessions": documents})
     return OK
 
 
@@ -252,3 +302,36 @@ def _excerpt(message: StoredMessage, message_format: str) -> tuple[str, str]:
     reading = dialect(message_format).read(message.body)
     text = " ".join(readable_text(reading).split())
     return reading.role, text if len(text) <= EXCERPT else text[: EXCERPT - 3] + "..."
+
+
+COLUMNS = ("when", "why", "summarised", "in full", "tokens", "by a model", "owed", "pins")
+
+
+class _Receipt(Struct, rename="camel"):
+    at_ms: int = 0
+    reason: str = ""
+    summarised_messages: int = 0
+    kept_messages: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    model_summaries: int = 0
+    fallback_summaries: int = 0
+    pins_kept: list[str] = []
+
+
+def rows_of(receipts: Sequence[Raw]) -> list[tuple[str, ...]]:
+    """One row a compaction, oldest first."""
+    return [_row(json.decode(receipt, type=_Receipt)) for receipt in receipts]
+
+
+def _row(receipt: _Receipt) -> tuple[str, ...]:
+    return (
+        format_rfc3339(receipt.at_ms),
+        receipt.reason,
+        str(receipt.summarised_messages),
+        str(receipt.kept_messages),
+        f"{receipt.tokens_before} to {receipt.tokens_after}",
+        str(receipt.model_summaries),
+        str(receipt.fallback_summaries),
+        str(len(receipt.pins_kept)),
+    )

@@ -3,7 +3,7 @@
 from msgspec import Raw
 
 from sidecar.client.message_bytes import decode_message
-from sidecar.protocol.assembling import AssembleContextResult
+from sidecar.protocol.assemble import AssembleContextResult
 from sidecar.protocol.context import IngestContextResult
 from sidecar.protocol.session import ExportedMessage, ExportSessionResult
 

@@ -20,9 +20,9 @@ from sidecar.client.errors import (
     request_failure,
 )
 from sidecar.client.host_callbacks import callback_fault
+from sidecar.rpc.dispatch import PeerLimits
 from sidecar.rpc.errors import ConnectionLost, InvalidResult, RemoteError
 from sidecar.rpc.errors import RequestTimedOut as NoAnswerInTime
-from sidecar.rpc.limits import PeerLimits
 from sidecar.rpc.peer import Peer
 from sidecar.rpc.router import Router
 from sidecar.rpc.stdio import StdioTransport

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Raw
 
 from sidecar.client.errors import UnexpectedAnswer
-from sidecar.protocol.assembling import MessageEdit
+from sidecar.protocol.assemble import MessageEdit
 
 REMEMBERED_SESSIONS = 64
 """Sessions whose newest answer is kept; others are asked for whole lists."""

@@ -8,6 +8,7 @@ from typing import TypedDict, TypeVar
 
 from msgspec import Struct
 
+from sidecar.protocol.engine import ListChangedToolsParams
 from sidecar.protocol.lifecycle import (
     CreateWindowWorkDoneProgressParams,
     LogMessageWindowParams,
@@ -28,10 +29,8 @@ from sidecar.protocol.runtime import (
     RewriteTranscriptRuntimeResult,
 )
 from sidecar.protocol.session import ChangedSessionParams
-from sidecar.protocol.tools import ListChangedToolsParams
-from sidecar.rpc.call import Call
 from sidecar.rpc.errors import INTERNAL_ERROR, RpcError
-from sidecar.rpc.router import Router
+from sidecar.rpc.router import Call, Router
 
 P = TypeVar("P", bound=Struct)
 

@@ -9,19 +9,22 @@ from types import TracebackType
 from typing import Literal, Self, TypeVar, Unpack
 
 from sidecar import __version__
-from sidecar.client.areas.context import ContextRequests
-from sidecar.client.areas.engines import EngineRequests
-from sidecar.client.areas.memory import MemoryRequests
-from sidecar.client.areas.sessions import SessionRequests
-from sidecar.client.areas.subagents import SubagentRequests
-from sidecar.client.areas.tools import ToolRequests
 from sidecar.client.connection import Connection
+from sidecar.client.context_requests import ContextRequests
 from sidecar.client.deltas import AnswerMemory
 from sidecar.client.errors import ClientClosed
 from sidecar.client.host_callbacks import HostCallbacks, declared, serve_callbacks, take_stderr
 from sidecar.client.message_bytes import encode_object
+from sidecar.client.session_requests import (
+    EngineRequests,
+    MemoryRequests,
+    SessionRequests,
+    SubagentRequests,
+    ToolRequests,
+)
 from sidecar.protocol.base import ABSENT, EngineInfo, MessageFormat
-from sidecar.protocol.initialize import (
+from sidecar.protocol.lifecycle import (
+    LATEST,
     ContextEngineCapabilities,
     ContextEngineOptions,
     HostInfo,
@@ -30,9 +33,8 @@ from sidecar.protocol.initialize import (
     InitializeParams,
     InitializeResult,
     PeerInfo,
+    SetTraceParams,
 )
-from sidecar.protocol.lifecycle import SetTraceParams
-from sidecar.protocol.versions import LATEST
 from sidecar.rpc.router import Router
 
 T = TypeVar("T")

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from sidecar.codegen.install_commands import corrected, files
 from sidecar.codegen.reader import read_protocol
 from sidecar.codegen.targets import TARGETS, Target
+from sidecar.private_files import write
 
 
 def generate(root: Path, check: bool, targets: Sequence[Target] = TARGETS) -> list[str]:
@@ -17,14 +19,14 @@ def generate(root: Path, check: bool, targets: Sequence[Target] = TARGETS) -> li
         OSError: a file cannot be read or written.
     """
     model = read_protocol()
+    texts = {root / target.path: target.emit(model) for target in targets}
+    texts |= {path: corrected(path.read_text(encoding="utf-8")) for path in files(root) if path not in texts}
     drifted: list[str] = []
-    for target in targets:
-        path = root / target.path
-        wanted = target.emit(model).encode()
+    for path, text in texts.items():
+        wanted = text.encode()
         if path.is_file() and path.read_bytes() == wanted:
             continue
-        drifted.append(target.path)
+        drifted.append(path.relative_to(root).as_posix())
         if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(wanted)
+            write(path, wanted)
     return drifted

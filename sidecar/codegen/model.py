@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from sidecar.protocol.errors import ErrorEntry
+from sidecar.protocol.lifecycle import ProtocolVersion
 from sidecar.protocol.methods import Method
-from sidecar.protocol.versions import ProtocolVersion
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 """Anything that JSON can say."""
@@ -36,17 +36,17 @@ class Null(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """One of a few strings or integers."""
+    """A string or an integer out of a list."""
 
     values: tuple[str | int, ...]
+    is_open: bool = False
+    """Whether later versions may add values, so that readers pass over those that they do not know."""
 
 
 class Opaque(NamedTuple):
     """JSON that is passed on without being decoded."""
 
     is_object: bool
-    any_of_required: tuple[str, ...] = ()
-    """Members of which at least one must be there."""
 
 
 class Listing(NamedTuple):
@@ -78,6 +78,8 @@ class Member(NamedTuple):
     shape: Shape
     """What it holds; that an optional member may be `null` too is not repeated here."""
     required: bool
+    means_null: bool
+    """Whether `null` says something else than an absent member."""
     default: str | int | bool | None
     """What an absent member means, `None` where that is nothing."""
     doc: str
@@ -96,9 +98,19 @@ class NamedType(NamedTuple):
     """Members of which one or more must be there."""
 
 
+class NamedValue(NamedTuple):
+    """A string, a number or an opaque object that has a name of its own."""
+
+    name: str
+    doc: str
+    shape: Shape
+
+
 class ProtocolModel(NamedTuple):
     """The whole protocol."""
 
+    values: dict[str, NamedValue]
+    """By name, in the order in which types first need them."""
     types: dict[str, NamedType]
     """By name, in the order in which methods and errors first need them."""
     methods: tuple[Method, ...]

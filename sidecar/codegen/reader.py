@@ -2,15 +2,16 @@
 
 from typing import get_args
 
-from msgspec import NODEFAULT, Struct, convert, inspect
+from msgspec import NODEFAULT, Struct, convert, field, inspect
 
-from sidecar.codegen.docstrings import field_docs, type_docs
+from sidecar.codegen.docstrings import MissingDocstring, field_docs, type_docs
 from sidecar.codegen.model import (
     Boolean,
     Choice,
     Listing,
     Member,
     NamedType,
+    NamedValue,
     Null,
     Number,
     OneOf,
@@ -22,10 +23,14 @@ from sidecar.codegen.model import (
 )
 from sidecar.protocol.base import MessageFormat, Wire
 from sidecar.protocol.errors import ERRORS
-from sidecar.protocol.initialize import HostCapability
-from sidecar.protocol.lifecycle import WorkDoneProgressBegin, WorkDoneProgressEnd, WorkDoneProgressReport
+from sidecar.protocol.lifecycle import (
+    VERSIONS,
+    HostCapability,
+    WorkDoneProgressBegin,
+    WorkDoneProgressEnd,
+    WorkDoneProgressReport,
+)
 from sidecar.protocol.methods import COMMON_ERRORS, METHODS
-from sidecar.protocol.versions import VERSIONS
 
 _UNLINKED = (WorkDoneProgressBegin, WorkDoneProgressReport, WorkDoneProgressEnd)
 """Types that travel inside an opaque member, so that no method leads to them."""
@@ -35,18 +40,15 @@ class UnsupportedType(TypeError):
     """Raised when a Struct uses a type that the model has no word for."""
 
 
-class Alternative(Struct):
-    """One branch of `anyOf` in an `extra_json_schema`."""
-
-    required: list[str]
-
-
 class Extra(Struct):
-    """The parts of an `extra_json_schema` that the model has a word for."""
+    """The parts of an annotation that the model has a word for."""
 
+    title: str | None = None
+    description: str | None = None
     type: str | None = None
     format: str | None = None
-    anyOf: list[Alternative] = []
+    null_has_meaning: bool = field(name="x-null", default=False)
+    known_values: tuple[str | int, ...] = field(name="x-known-values", default=())
 
     @classmethod
     def read(cls, node: inspect.Metadata) -> "Extra":
@@ -62,15 +64,16 @@ def read_protocol() -> ProtocolModel:
         MissingDocstring: a type or a field is not documented.
         UnsupportedType: a field has a type that cannot be put into words.
     """
-    types: dict[str, NamedType] = {}
+    reader = _Reader()
     for method in METHODS:
-        _collect(method.load(method.params), types)
+        reader.add(method.load(method.params))
         if method.result is not None:
-            _collect(method.load(method.result), types)
+            reader.add(method.load(method.result))
     for struct in (*_UNLINKED, *(entry.data for entry in ERRORS)):
-        _collect(struct, types)
+        reader.add(struct)
     return ProtocolModel(
-        types=types,
+        values=reader.values,
+        types=reader.types,
         methods=METHODS,
         errors=ERRORS,
         common_errors=COMMON_ERRORS,
@@ -81,53 +84,109 @@ def read_protocol() -> ProtocolModel:
 
 
 def read_type(struct: type[Wire]) -> NamedType:
-    """One type on its own, without the types that its members refer to.
+    """One type.
 
     Raises:
         MissingDocstring: the type or a field is not documented.
         UnsupportedType: a field has a type that cannot be put into words.
     """
-    return _read(struct, [])
+    reader = _Reader()
+    reader.add(struct)
+    return reader.types[struct.__name__]
 
 
-def _collect(struct: type[Wire], types: dict[str, NamedType]) -> None:
-    if struct.__name__ in types:
-        return
-    nested: list[type[Wire]] = []
-    types[struct.__name__] = _read(struct, nested)
-    for other in nested:
-        _collect(other, types)
+class _Reader:
+    """Collects the types that others lead to, and the values that have names."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, NamedType] = {}
+        self.values: dict[str, NamedValue] = {}
+
+    def add(self, struct: type[Wire]) -> None:
+        """Read a type, then those that its members refer to."""
+        if struct.__name__ in self.types:
+            return
+        nested: list[type[Wire]] = []
+        self.types[struct.__name__] = self._type(struct, nested)
+        for other in nested:
+            self.add(other)
+
+    def _type(self, struct: type[Wire], nested: list[type[Wire]]) -> NamedType:
+        """The type; types that its members refer to are added to `nested`."""
+        info = inspect.type_info(struct)
+        if not isinstance(info, inspect.StructType):
+            raise UnsupportedType(f"{struct.__name__} is no Struct")
+        members = [self._member(struct, each, nested) for each in info.fields]
+        if info.tag_field is not None and isinstance(info.tag, str):
+            tag = Choice((info.tag,))
+            members.insert(0, Member(info.tag_field, tag, True, False, None, "Tells the variants apart."))
+        wire = {each.name: each.encode_name for each in info.fields}
+        return NamedType(
+            name=struct.__name__,
+            module=struct.__module__.rpartition(".")[2],
+            doc=type_docs(struct),
+            members=tuple(members),
+            exactly_one=tuple(wire[name] for name in struct.exactly_one),
+            at_least_one=tuple(wire[name] for name in struct.at_least_one),
+        )
+
+    def _member(self, struct: type[Wire], each: inspect.Field, nested: list[type[Wire]]) -> Member:
+        default = each.default if isinstance(each.default, str | int | bool) else None
+        shape = self._shape(each.type, nested)
+        return Member(
+            name=each.encode_name,
+            shape=shape if each.required else _without_null(shape),
+            required=each.required,
+            means_null=_has_meaning_as_null(each.type),
+            default=None if each.default is NODEFAULT else default,
+            doc=field_docs(struct, each.name),
+        )
+
+    def _shape(self, node: inspect.Type, nested: list[type[Wire]]) -> Shape:
+        match node:
+            case inspect.Metadata():
+                extra = Extra.read(node)
+                return self._named(_annotated(self._shape(node.type, nested), extra), extra)
+            case inspect.ListType():
+                return Listing(self._unnamed(self._shape(node.item_type, nested)))
+            case inspect.UnionType():
+                return _merged(tuple(self._shape(option, nested) for option in node.types))
+            case inspect.StructType():
+                if not issubclass(node.cls, Wire):
+                    raise UnsupportedType(f"{node.cls.__name__} does not derive from Wire")
+                nested.append(node.cls)
+                return Ref(node.cls.__name__)
+            case _:
+                return _scalar(node)
+
+    def _unnamed(self, shape: Shape) -> Shape:
+        """A union with the values themselves in place of their names, which a union of types cannot have."""
+        if not isinstance(shape, OneOf):
+            return shape
+        named = [option.name if isinstance(option, Ref) else "" for option in shape.options]
+        values = [self.values.get(name) for name in named]
+        return OneOf(
+            tuple(
+                value.shape if value else option for value, option in zip(values, shape.options, strict=True)
+            )
+        )
+
+    def _named(self, shape: Shape, extra: "Extra") -> Shape:
+        """A reference to the value where the annotation names it, else the shape."""
+        if extra.title is None:
+            return shape
+        if extra.description is None:
+            raise MissingDocstring(f"{extra.title} has no description; give its Meta one")
+        value = NamedValue(extra.title, extra.description, shape)
+        if self.values.setdefault(extra.title, value) != value:
+            raise UnsupportedType(f"{extra.title} names two different values")
+        return Ref(extra.title)
 
 
-def _read(struct: type[Wire], nested: list[type[Wire]]) -> NamedType:
-    """The type; types that its members refer to are added to `nested`."""
-    info = inspect.type_info(struct)
-    if not isinstance(info, inspect.StructType):
-        raise UnsupportedType(f"{struct.__name__} is no Struct")
-    members = [_member(struct, field, nested) for field in info.fields]
-    if info.tag_field is not None and isinstance(info.tag, str):
-        tag = Member(info.tag_field, Choice((info.tag,)), True, None, "Tells the variants apart.")
-        members.insert(0, tag)
-    wire = {field.name: field.encode_name for field in info.fields}
-    return NamedType(
-        name=struct.__name__,
-        module=struct.__module__.rpartition(".")[2],
-        doc=type_docs(struct),
-        members=tuple(members),
-        exactly_one=tuple(wire[name] for name in struct.exactly_one),
-        at_least_one=tuple(wire[name] for name in struct.at_least_one),
-    )
-
-
-def _member(struct: type[Wire], field: inspect.Field, nested: list[type[Wire]]) -> Member:
-    default = field.default if isinstance(field.default, str | int | bool) else None
-    return Member(
-        name=field.encode_name,
-        shape=_without_null(_shape(field.type, nested)) if not field.required else _shape(field.type, nested),
-        required=field.required,
-        default=None if field.default is NODEFAULT else default,
-        doc=field_docs(struct, field.name),
-    )
+def _has_meaning_as_null(node: inspect.Type) -> bool:
+    if isinstance(node, inspect.UnionType):
+        return any(_has_meaning_as_null(option) for option in node.types)
+    return isinstance(node, inspect.Metadata) and Extra.read(node).null_has_meaning
 
 
 def _without_null(shape: Shape) -> Shape:
@@ -137,10 +196,15 @@ def _without_null(shape: Shape) -> Shape:
     return shape
 
 
-def _shape(node: inspect.Type, nested: list[type[Wire]]) -> Shape:
+def _merged(options: tuple[Shape, ...]) -> Shape:
+    """A union; a number that may have a fraction takes in the integers."""
+    if Number(False) in options:
+        options = tuple(option for option in options if option != Number(True))
+    return options[0] if len(options) == 1 else OneOf(options)
+
+
+def _scalar(node: inspect.Type) -> Shape:
     match node:
-        case inspect.Metadata():
-            return _annotated(_shape(node.type, nested), Extra.read(node))
         case inspect.StrType():
             return Text(node.min_length, node.max_length, node.pattern)
         case inspect.IntType():
@@ -149,21 +213,6 @@ def _shape(node: inspect.Type, nested: list[type[Wire]]) -> Shape:
             return Number(False, node.ge, node.le)
         case inspect.LiteralType():
             return Choice(tuple(value for value in node.values if isinstance(value, str | int)))
-        case inspect.ListType():
-            return Listing(_shape(node.item_type, nested))
-        case inspect.UnionType():
-            return OneOf(tuple(_shape(option, nested) for option in node.types))
-        case inspect.StructType():
-            if not issubclass(node.cls, Wire):
-                raise UnsupportedType(f"{node.cls.__name__} does not derive from Wire")
-            nested.append(node.cls)
-            return Ref(node.cls.__name__)
-        case _:
-            return _plain(node)
-
-
-def _plain(node: inspect.Type) -> Shape:
-    match node:
         case inspect.BoolType():
             return Boolean()
         case inspect.NoneType():
@@ -175,10 +224,11 @@ def _plain(node: inspect.Type) -> Shape:
 
 
 def _annotated(shape: Shape, extra: "Extra") -> Shape:
-    """The shape with what `Meta(extra_json_schema=...)` says about it."""
+    """The shape with what its annotation says about it."""
+    if extra.known_values:
+        return Choice(extra.known_values, is_open=True)
     if isinstance(shape, Opaque):
-        names = tuple(name for branch in extra.anyOf for name in branch.required)
-        return Opaque(is_object=extra.type == "object", any_of_required=names)
+        return Opaque(is_object=extra.type == "object")
     if isinstance(shape, Text):
         return shape._replace(format=extra.format)
     return shape

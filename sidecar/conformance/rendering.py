@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from sidecar.conformance.report import CheckResult, Report
+from sidecar.conformance.kit import CheckResult, Report
 
 _MARKS = {"passed": "ok", "failed": "FAIL", "warned": "warn", "undeclared": "-", "error": "ERR"}
 

@@ -21,15 +21,19 @@ if TYPE_CHECKING:
         Kind,
         Made,
         MaintainOutcome,
+        Overflow,
         PreflightOutcome,
     )
-    from sidecar.engine.compaction import delegate_compaction_to_runtime
     from sidecar.engine.contract import ContextEngine, EngineInfo, StoringEngine
     from sidecar.engine.entry import Entry
-    from sidecar.engine.host import EngineHost, HostCapabilityMissing, HostRequestFailed
-    from sidecar.engine.memory_prompt import build_memory_system_prompt_addition
-    from sidecar.engine.overflow import Overflow
-    from sidecar.engine.session import History, Session, SpawnedSession, SpawnEndReason, Tail, Timeline
+    from sidecar.engine.host import (
+        EngineHost,
+        HostCapabilityMissing,
+        HostRequestFailed,
+        build_memory_system_prompt_addition,
+        delegate_compaction_to_runtime,
+    )
+    from sidecar.engine.session import History, Session, SpawnedSession, SpawnEndReason, Tail, Timeline, View
     from sidecar.engine.window import (
         Window,
         cut_window,
@@ -66,6 +70,7 @@ __all__ = [
     "StoringEngine",
     "Tail",
     "Timeline",
+    "View",
     "Window",
     "build_memory_system_prompt_addition",
     "cut_window",
@@ -89,15 +94,19 @@ _MODULES = {
         "Kind",
         "Made",
         "MaintainOutcome",
+        "Overflow",
         "PreflightOutcome",
     ),
-    "compaction": ("delegate_compaction_to_runtime",),
     "contract": ("ContextEngine", "EngineInfo", "StoringEngine"),
     "entry": ("Entry",),
-    "host": ("EngineHost", "HostCapabilityMissing", "HostRequestFailed"),
-    "memory_prompt": ("build_memory_system_prompt_addition",),
-    "overflow": ("Overflow",),
-    "session": ("History", "Session", "SpawnEndReason", "SpawnedSession", "Tail", "Timeline"),
+    "host": (
+        "EngineHost",
+        "HostCapabilityMissing",
+        "HostRequestFailed",
+        "build_memory_system_prompt_addition",
+        "delegate_compaction_to_runtime",
+    ),
+    "session": ("History", "Session", "SpawnEndReason", "SpawnedSession", "Tail", "Timeline", "View"),
     "window": ("Window", "cut_window", "drop_turns", "keep_window", "tokens_of", "whole_window"),
 }
 """What is in which module."""

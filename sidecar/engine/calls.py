@@ -127,3 +127,11 @@ class PreflightOutcome(Struct, frozen=True, kw_only=True):
     fits: bool
     estimated_tokens: int
     action: Literal["none", "compact"]
+
+
+class Overflow(Exception):
+    """Raised when even the minimum exceeds the budget (error 1002)."""
+
+    def __init__(self, required: int) -> None:
+        super().__init__(f"the minimum needs {required} tokens")
+        self.required = required

@@ -7,7 +7,7 @@ context epoch are enforced outside of it, the same way for every engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec import Struct
@@ -61,6 +61,10 @@ class ContextEngine:
     buffers_episodes: ClassVar[bool] = False
     """True where what was said in a turn is buffered for a back end, if the operator has configured one; it
     is delivered behind the turns, at the latest on compact and dispose."""
+    shared_state: ClassVar[Collection[str] | None] = None
+    """Names of values that all views of a session share; what is saved under other names in a call about a
+    view is that view's alone. `None` where the engine does not know of views: then the values that it saves
+    elsewhere are shared, and the sidecar holds its answers of each view together."""
     shortens_results: ClassVar[bool] = False
     """True where the engine shortens old tool results itself, by what it knows of them; the sidecar's own
     pruning leaves its sessions alone."""

@@ -96,10 +96,13 @@ class Entry:
         """True where a turn begins with this message."""
         return self.role == "user" and not self.heartbeat and self.reading.opens_turn
 
-    def moved(self, place: int, *, raw: bytes | None = None) -> Entry:
-        """The same message at another place of a timeline, in the host's own bytes where they are given."""
+    def moved(self, place: int, *, raw: bytes | None = None, reading: Reading | None = None) -> Entry:
+        """The same message at another place of a timeline, in the host's own bytes where they are given.
+
+        `reading` is what those say, where it is known.
+        """
         if raw is not None and raw != self.raw:
-            return self._copy(place, raw, None)
+            return self._copy(place, raw, reading)
         entry = self._copy(place, self.raw, self._reading)
         entry._tokens, entry._keys = self._tokens, self._keys
         return entry

@@ -84,6 +84,16 @@ class History(Protocol):
         ...
 
 
+class View(Struct, frozen=True):
+    """A range of budgets whose answers go on from each other; each has a cut of its own."""
+
+    id: str
+    budget: int
+    """The budget that it was first planned for; budgets that are not far from it belong to it."""
+    answered: bool
+    """False where it has given no answer yet: then it is planned with all the room there is."""
+
+
 class SpawnedSession(Struct, frozen=True, kw_only=True):
     """A session that another one has spawned, or is about to."""
 
@@ -123,12 +133,20 @@ class Session(Protocol):
         """The session's stored messages by position."""
         ...
 
+    @property
+    def view(self) -> View | None:
+        """The view that the call is about; `None` where it is about no budget."""
+        ...
+
     def calibrated(self, tokens: int) -> int:
         """What so many tokens of `host.tokens` count in a budget: entries come with that count."""
         ...
 
     async def state(self, name: str) -> bytes | None:
-        """A value that `save_state` kept under this name for this engine."""
+        """A value that `save_state` kept under this name for this engine.
+
+        In a call about a view it is the view's, but for the engine's `shared_state`.
+        """
         ...
 
     async def save_state(self, name: str, value: bytes | None) -> None:

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from sidecar.engine.links import read_links
+import msgspec
+
+from sidecar.private_files import write
 
 GROUP = "context_sidecar.engines"
 ENV_LOAD = "SIDECAR_LOAD_ENGINES"
@@ -122,3 +124,61 @@ def _allowed(found: Found) -> bool:
     """Whether the environment lets the engine be loaded."""
     only = os.environ.get(ENV_LOAD)
     return only is None or found.is_built_in or found.id in {name.strip() for name in only.split(",")}
+
+
+LINKS_FILE = "linked-engines.json"
+
+
+class LinksUnreadable(Exception):
+    """Raised when the file of links is not what `engines link` writes."""
+
+
+class _Links(msgspec.Struct):
+    folders: list[str] = []
+
+
+def read_links(file: Path) -> list[str]:
+    """The linked folders, in the order in which they were linked; none where the file cannot be read."""
+    try:
+        return _read(file)
+    except LinksUnreadable:
+        return []
+
+
+def add_link(file: Path, folder: Path) -> bool:
+    """Link a folder; false where it was linked already.
+
+    Raises:
+        LinksUnreadable: the file holds something else.
+    """
+    folders = _read(file)
+    if str(folder) in folders:
+        return False
+    _write(file, [*folders, str(folder)])
+    return True
+
+
+def remove_link(file: Path, folder: str) -> bool:
+    """Take a folder out of the list; false where it was not in it.
+
+    Raises:
+        LinksUnreadable: the file holds something else.
+    """
+    folders = _read(file)
+    if folder not in folders:
+        return False
+    _write(file, [known for known in folders if known != folder])
+    return True
+
+
+def _read(file: Path) -> list[str]:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Links).folders
+    except FileNotFoundError:
+        return []
+    except (OSError, msgspec.MsgspecError) as error:
+        raise LinksUnreadable(f"{file} cannot be read ({error}); mend it or remove it") from error
+
+
+def _write(file: Path, folders: Sequence[str]) -> None:
+    write(file, msgspec.json.format(msgspec.json.encode(_Links(list(folders))), indent=2) + b"\n")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sidecar.engine.calls import Assembly, Kept
 from sidecar.engine.entry import Entry
 from sidecar.engine.session import Timeline
-from sidecar.messages.units import units
+from sidecar.messages.pairing import units
 
 SLACK = 0.75
 """Share of the budget that is filled after the cut has moved (spec: at most 75 %)."""

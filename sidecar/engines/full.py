@@ -23,6 +23,7 @@ class FullEngine(StoringEngine):
     """Sends the whole session while it fits."""
 
     info = EngineInfo(id="full", name="Full", version="1.0")
+    shared_state = ()
 
     async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
         """System messages, then the window that fits."""

@@ -19,6 +19,7 @@ class LegacyEngine(ContextEngine):
     """Passes the host's messages through, delegates compaction to the host."""
 
     info = EngineInfo(id="legacy", name="Legacy", version="1.0", owns_compaction=False)
+    shared_state = ()
 
     async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:  # noqa: ARG002
         """Nothing is stored."""

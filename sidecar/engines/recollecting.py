@@ -10,9 +10,8 @@ from sidecar.engine.signature import digest
 from sidecar.engine.window import Window
 from sidecar.messages import fence
 from sidecar.messages.contract import Mark
-from sidecar.messages.excerpt import plain_text
-from sidecar.messages.folding import fold
-from sidecar.messages.units import units
+from sidecar.messages.pairing import units
+from sidecar.messages.text import fold, plain_text
 from sidecar.recall.remarks import Remark
 from sidecar.recall.situations import Situation, situation
 from sidecar.store.search import SearchQuery, SearchResult
@@ -114,7 +113,7 @@ def is_open(place: str, window: Window, key: str) -> bool:
 
 def framed(text: str, count: Callable[[str], int], mark: Mark = SOME) -> int:
     """What a message with this text and mark takes, before calibration."""
-    return count(fence.wrap(mark, text)) + MESSAGE_OVERHEAD
+    return count(fence.sized(mark, text)) + MESSAGE_OVERHEAD
 
 
 def prompt_key(prompt: str) -> str:

@@ -1,13 +1,22 @@
-"""What a back end for episodes is handed, what it answers, and what it can be asked."""
+"""Episodes: turns composed for a back end, the contract of back ends, and how earlier episodes are ranked."""
 
 from __future__ import annotations
 
+# `hashlib` would load OpenSSL, which costs more than all other imports of the first answer together.
+from _blake2 import blake2b
+from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from math import log
 from typing import NamedTuple, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, json
 
+from sidecar.messages.contract import Dialect, MessageError
+from sidecar.messages.text import plain_text
 from sidecar.store.buffer import Episode
+from sidecar.store.search.terms import document_terms, question
+from sidecar.store.stored import SessionHead, StoredMessage
 
 
 class EpisodeMessage(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -104,3 +113,130 @@ class EpisodeBackend(Protocol):
     async def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+VERSION = 1
+LONGEST_TEXT = 16_000
+"""Characters of one message that are handed over; the store has all of it."""
+LONGEST_EPISODE = 400_000
+"""Characters of one episode, about."""
+
+
+NAMELESS = "default"
+"""The agent of sessions whose host names none, as memory sources know it."""
+
+
+def compose(head: SessionHead, messages: Sequence[StoredMessage], dialect: Dialect) -> bytes | None:
+    """The payload for consecutive messages of one turn; `None` where they say nothing."""
+    told: list[EpisodeMessage] = []
+    room = LONGEST_EPISODE
+    for message in messages:
+        if message.heartbeat or message.role == "system":
+            continue
+        try:
+            reading = dialect.read(message.body)
+        except MessageError:
+            continue
+        text = "" if reading.mark is not None else _sound(plain_text(reading))
+        if not text:
+            continue
+        text = _cut(text, max(min(LONGEST_TEXT, room), 200))
+        room -= len(text)
+        told.append(
+            EpisodeMessage(
+                message_id=_sound(message.message_id),
+                role=message.role,
+                timestamp=_rfc3339(message.timestamp_ms),
+                text=text,
+            )
+        )
+    if not told:
+        return None
+    first, last = messages[0], messages[-1]
+    payload = EpisodePayload(
+        key=_key(head, first, last),
+        type="episode",
+        version=VERSION,
+        namespace=_sound(head.ref.namespace),
+        session_id=_sound(head.ref.session_id),
+        session_key=_sound(head.session_key) if head.session_key else None,
+        agent_id=_sound(head.agent_id or NAMELESS),
+        turn_id=_sound(first.turn_id),
+        started_at=told[0].timestamp,
+        ended_at=told[-1].timestamp,
+        messages=told,
+    )
+    return json.encode(payload)
+
+
+def _key(head: SessionHead, first: StoredMessage, last: StoredMessage) -> str:
+    parts = (*head.ref, str(head.created_ms), first.turn_id, first.message_id, last.message_id)
+    text = "\0".join(parts)
+    return "ep_" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[: most * 3 // 4]}\n[... {len(text) - most} characters left out ...]\n{text[-most // 4 :]}"
+
+
+def _sound(text: str) -> str:
+    """The text without halves of surrogate pairs, which JSON in UTF-8 cannot hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _rfc3339(ms: int) -> str:
+    try:
+        instant = datetime.fromtimestamp(ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        instant = datetime.fromtimestamp(0, UTC)
+    return f"{instant.isoformat(timespec='milliseconds')[:-6]}Z"
+
+
+K1 = 1.2
+B = 0.75
+TERM = 6
+"""Characters of a term with what follows it, about; for texts that are not looked at closely."""
+
+
+class Ranked:
+    """Takes texts one after the other; the best are known at the end."""
+
+    def __init__(self, query: str) -> None:
+        asked = question(query)
+        self._terms = frozenset((*asked.required, *asked.helpful))
+        self._found: list[tuple[Remembered, dict[str, int], int]] = []
+        self._having: Counter[str] = Counter()
+        self._texts = 0
+        self._length = 0
+
+    def add(self, candidate: Remembered) -> None:
+        """Look at a text."""
+        self._texts += 1
+        folded = candidate.text.casefold()
+        if not any(term in folded for term in self._terms):
+            self._length += len(folded) // TERM
+            return
+        terms = document_terms(candidate.text)
+        self._length += terms.length
+        having = {term: terms.counts[term] for term in self._terms if term in terms.counts}
+        if having:
+            self._having.update(having.keys())
+            self._found.append((candidate, having, terms.length))
+
+    def best(self, limit: int) -> list[Remembered]:
+        """The best of them, by BM25; among equals, those that came last."""
+        average = self._length / self._texts if self._texts else 1.0
+        scored = [
+            candidate._replace(score=self._score(having, length, average))
+            for candidate, having, length in reversed(self._found)
+        ]
+        return sorted(scored, key=lambda found: found.score, reverse=True)[:limit]
+
+    def _score(self, having: dict[str, int], length: int, average: float) -> float:
+        score = 0.0
+        for term, count in having.items():
+            worth = log(1 + (self._texts - self._having[term] + 0.5) / (self._having[term] + 0.5))
+            score += worth * count * (K1 + 1) / (count + K1 * (1 - B + B * length / average))
+        return score

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from sidecar.episodes.contract import Delivered, EpisodeHead, EpisodePayload, Remembered
-from sidecar.episodes.ranking import Ranked
+from sidecar.episodes.contract import Delivered, EpisodeHead, EpisodePayload, Ranked, Remembered
+from sidecar.private_files import make_folder, write
 from sidecar.store.buffer import Episode
 
 LOOKED_BACK = 8 << 20
@@ -19,7 +19,7 @@ LOOKED_BACK = 8 << 20
 SEARCHED = 4 << 20
 """Bytes at the end of the file that are searched."""
 
-_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class FileBackend:
@@ -30,7 +30,7 @@ class FileBackend:
     limit_s = 8.0
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path = path.resolve()
         self._one_at_a_time = asyncio.Lock()
 
     async def deliver(self, episodes: Sequence[Episode]) -> Delivered:
@@ -87,14 +87,7 @@ class FileBackend:
 
     def _replace(self, data: bytes) -> None:
         """Put another file in the place of this one; those that wait for its lock look again."""
-        written = self._path.with_name(self._path.name + ".new")
-        file = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            _write(file, data)
-            os.fsync(file)
-        finally:
-            os.close(file)
-        written.replace(self._path)
+        write(self._path, data)
 
     def _search(self, namespace: str, agent_id: str, query: str, limit: int) -> list[Remembered]:
         if not self._path.exists():
@@ -124,7 +117,7 @@ class FileBackend:
 
     @contextmanager
     def _locked(self) -> Generator[int]:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         file = self._opened()
         while not self._is(file):
             os.close(file)

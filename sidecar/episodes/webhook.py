@@ -14,6 +14,7 @@ import msgspec
 
 from sidecar.episodes.contract import Delivered, EpisodeHead, Remembered
 from sidecar.http_answers import WORTH_ANOTHER_TRY, bounded_body, pause_asked_for
+from sidecar.origin import install_command
 from sidecar.store.buffer import Episode
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def _library() -> Any:
     try:
         import aiohttp
     except ImportError:
-        raise HttpMissing("a webhook needs the extra http: pip install 'context-sidecar[http]'") from None
+        raise HttpMissing(f"a webhook needs the extra http: {install_command('http')}") from None
     return aiohttp
 
 

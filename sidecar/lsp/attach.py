@@ -6,8 +6,8 @@ import logging
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from sidecar.protocol.initialize import InitializeParams, InitializeResult
-from sidecar.protocol.lifecycle import LogMessageWindowParams
+from sidecar.origin import install_command
+from sidecar.protocol.lifecycle import InitializeParams, InitializeResult, LogMessageWindowParams
 from sidecar.rpc.peer import Peer
 from sidecar.rpc.router import Router
 
@@ -19,7 +19,7 @@ EXTRA = frozenset(("pygls", "lsprotocol", "cattrs", "attrs", "attr"))
 
 INSTALL = (
     "Editor features are off: the packages pygls and lsprotocol are not installed. "
-    "Install them with: pip install 'context-sidecar[lsp]'"
+    f"Install them with: {install_command('lsp')}"
 )
 
 _WARNING = 2

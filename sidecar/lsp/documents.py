@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
 
-from sidecar.lsp.lines import Lines
+from sidecar.lsp.outline import Lines
 from sidecar.lsp.view import View
 from sidecar.messages.importers import Text
 from sidecar.rpc.errors import InvalidParams

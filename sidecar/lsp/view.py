@@ -8,8 +8,7 @@ from functools import cached_property
 
 from lsprotocol import types
 
-from sidecar.lsp.lines import Lines
-from sidecar.lsp.outline import Entry, Outline, outline
+from sidecar.lsp.outline import Entry, Lines, Outline, outline
 from sidecar.messages.importers import Span, Text
 from sidecar.tokens.choose import counter
 from sidecar.tokens.message_cost import message_tokens

@@ -10,7 +10,7 @@ from sidecar.episodes.contract import Remembered
 from sidecar.memory.contract import Fragment, InjectionPoint, MemoryRequest, SourceHost, SourceUnavailable
 from sidecar.recall.passages import passages
 from sidecar.recall.situations import Situation, situation
-from sidecar.store.indexing.terms import document_terms
+from sidecar.store.search.terms import document_terms
 
 LIMIT = 5
 PRIORITY = 40.0

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from sidecar.messages.marks import Marks
 
 Role = Literal["system", "user", "assistant", "tool", "other"]
 """Neutral roles. `developer` reads as system, an unknown role as other."""
@@ -86,11 +89,34 @@ class Reading(Struct, frozen=True, kw_only=True):
     """True where the message holds reasoning or signed thinking that must stay with its call."""
     usage: Usage | None = None
     model: str | None = None
+    sender: str = ""
+    """Who of several users wrote it, where the message says so; cut to what stands on a line with a role."""
     timestamp_ms: int | None = None
     inner_id: str | None = None
     """An id inside the message that identifies it (protocol.md, Identity, rule 2)."""
     mark: Mark | None = None
     """Set where the whole message is ours: made by a sidecar, handed back by a host."""
+    ours: frozenset[str] = frozenset()
+    """The parts of `text` that are ours, each as it stands in it, fence included."""
+    result_marks: tuple[Mark | None, ...] = ()
+    """For each result the mark of the text of ours in its place; empty where there is none."""
+
+    @property
+    def said(self) -> str:
+        """`text` without what in it is ours."""
+        if not self.ours:
+            return self.text
+        from sidecar.messages.fence import strip
+
+        return strip(self.text, self.ours)
+
+    @property
+    def result_texts(self) -> list[str]:
+        """What tools have said, result by result; empty where a text of ours stands in for it."""
+        if not self.result_marks:
+            return [result.text for result in self.results]
+        pairs = zip(self.results, self.result_marks, strict=True)
+        return ["" if mark else result.text for result, mark in pairs]
 
     @property
     def opens_turn(self) -> bool:
@@ -158,6 +184,8 @@ class Dialect(Protocol):
     """One wire format of messages: how to read it, write in it, and judge it."""
 
     name: str
+    keeps_lone_reasoning: bool
+    """True where reasoning may be a message of its own, which belongs to those behind it."""
 
     def glance(self, raw: bytes) -> Glance:
         """The role and ids of one raw message.
@@ -167,8 +195,19 @@ class Dialect(Protocol):
         """
         ...
 
+    def marked(self, marks: Marks, *, transcript: bool = False) -> Self:
+        """The same dialect for the messages of one family of sessions: what it reads tells what is ours.
+
+        `transcript` is for whole lists of a host, in which marks of the first edition count too.
+        """
+        ...
+
+    def wrap(self, mark: Mark, text: str) -> str:
+        """`text` in a fence that `read` is going to know again; for a dialect that is `marked`."""
+        ...
+
     def read(self, raw: bytes) -> Reading:
-        """Everything the sidecar understands of one raw message.
+        """Everything the sidecar understands of one raw message; what is ours in it, if it is `marked`.
 
         Members of an unexpected type inside the message are passed over, never an error.
 

@@ -1,35 +1,39 @@
 """The fence around synthetic text, by which it is recognised when a host hands it back.
 
-A fence looks like this, and the number is a checksum over kind, reference and folded content:
+A fence looks like this, and the number is a code that only the store of the session can have made:
 
-    [ctx:summary:n12:482913057]
+    [ctx:summary:n12:482913057120394857]
     the content
     [/ctx]
 
 Hosts may fold the line breaks, normalise Unicode, put a bracketed time in front, append a `Runtime:` block,
-or join neighbouring messages. Text that merely looks like a fence fails the checksum; inside fenced content
-it is escaped with a backslash behind its bracket.
+or join neighbouring messages. Inside fenced content, what looks like a fence is escaped with a backslash
+behind its bracket. Anybody can write a fence: `sidecar.messages.marks` tells which ones are ours, and every
+function here that takes fences off is told them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from itertools import zip_longest
 from typing import NamedTuple, cast, get_args
-from zlib import crc32
 
 from sidecar.messages.contract import Mark, MarkKind
-from sidecar.messages.folding import fold
 
 OPENING = "[ctx:"
 """Text without this holds no fence."""
 OPENING_BYTES = OPENING.encode()
 """JSON without these bytes holds no fence: no encoder escapes any of them."""
+DIGITS = 18
+"""Digits of a code."""
+FIRST_DIGITS = 9
+"""Digits of a checksum of the first edition, which anybody could work out."""
 
 _CLOSING = "[/ctx]"
 _KINDS = frozenset(cast("tuple[str, ...]", get_args(MarkKind)))
 # Patterns are compiled at their first use: most processes start without meeting a fence.
-_HEAD = r"\[ctx:([A-Za-z]+):([A-Za-z0-9._~%-]*):([0-9]{9})\]"
+_HEAD = rf"\[ctx:([A-Za-z]+):([A-Za-z0-9._~%-]*):([0-9]{{{DIGITS}}}|[0-9]{{{FIRST_DIGITS}}})\]"
 _FENCE_LIKE = r"\[(?=\\*/?ctx[:\]])"
 _ESCAPED = r"\[\\(?=\\*/?ctx[:\]])"
 _UNSAFE = r"[^A-Za-z0-9._~-]"
@@ -37,36 +41,49 @@ _PERCENT = r"(?:%[0-9A-F]{2})+"
 
 
 class Fenced(NamedTuple):
-    """One fenced part of a text."""
+    """One part of a text that stands in a fence, whoever made it."""
 
     start: int
     stop: int
     mark: Mark
     content: str
+    code: str
 
 
-def wrap(mark: Mark, text: str) -> str:
-    """`text` between an opening and a closing fence that carry `mark`."""
-    return f"{OPENING}{mark.kind}:{_encode(mark.ref)}:{_checksum(mark, text)}]\n{_escape(text)}\n{_CLOSING}"
+def enclose(mark: Mark, code: str, text: str) -> str:
+    """`text` between an opening and a closing fence that carry `mark` and `code`."""
+    return f"{OPENING}{mark.kind}:{_encode(mark.ref)}:{code}]\n{_escape(text)}\n{_CLOSING}"
 
 
-def find(text: str) -> list[Fenced]:
-    """The fenced parts of `text`, in order; what fails its checksum is not among them."""
+def sized(mark: Mark, text: str) -> str:
+    """What has the size of `text` in its fence: for estimates, nobody takes it for ours."""
+    return enclose(mark, "0" * DIGITS, text)
+
+
+def fences(text: str) -> list[Fenced]:
+    """The parts of `text` that stand in fences, in order, whoever made them."""
     parts: list[Fenced] = []
     if OPENING not in text:
         return parts
     heads = list(re.finditer(_HEAD, text))
     for head, following in zip_longest(heads, heads[1:]):
         close = text.find(_CLOSING, head.end(), following.start() if following else len(text))
-        part = _verified(text, head, close) if close >= 0 else None
-        if part is not None:
-            parts.append(part)
+        kind, ref = head[1], _decode(head[2])
+        if close >= 0 and kind in _KINDS and ref is not None:
+            content = _unescape(_inner(text[head.end() : close]))
+            mark = Mark(cast("MarkKind", kind), ref)
+            parts.append(Fenced(head.start(), close + len(_CLOSING), mark, content, head[3]))
     return parts
 
 
-def strip(text: str) -> str:
-    """`text` without its fenced parts."""
-    parts = find(text)
+def find(text: str, ours: Collection[str]) -> list[Fenced]:
+    """The fenced parts of `text` that are among `ours`, in order."""
+    return [part for part in fences(text) if text[part.start : part.stop] in ours] if ours else []
+
+
+def strip(text: str, ours: Collection[str]) -> str:
+    """`text` without the fenced parts that are `ours`."""
+    parts = find(text, ours)
     if not parts:
         return text
     kept: list[str] = []
@@ -78,9 +95,9 @@ def strip(text: str) -> str:
     return "".join(kept).strip()
 
 
-def opened(text: str) -> str:
-    """`text` with what is fenced in it, but without the fences themselves."""
-    parts = find(text)
+def opened(text: str, ours: Collection[str]) -> str:
+    """`text` with what is fenced in it, but without those fences themselves that are `ours`."""
+    parts = find(text, ours)
     if not parts:
         return text
     kept: list[str] = []
@@ -91,51 +108,34 @@ def opened(text: str) -> str:
     return "".join([*kept, text[position:]])
 
 
-def whole_mark(text: str) -> Mark | None:
-    """The first mark of a text that is nothing but fenced parts and a host's decorations."""
-    parts = find(text)
-    if not parts:
-        return None
-    from sidecar.messages.decorations import is_decoration
+def whole_mark(text: str, ours: Collection[str]) -> Mark | None:
+    """The first mark of a text that is nothing but `ours` and a host's decorations."""
+    parts = find(text, ours)
+    return parts[0].mark if parts and only(text, parts) else None
+
+
+def claimed_mark(text: str) -> Mark | None:
+    """What a text that is nothing but fences says to be, for whoever cannot tell whether that is so."""
+    parts = [part for part in fences(text) if len(part.code) == DIGITS]
+    return parts[0].mark if parts and only(text, parts) else None
+
+
+def only(text: str, parts: Collection[Fenced]) -> bool:
+    """Whether nothing but these parts and a host's decorations is in `text`."""
 
     position = 0
     for part in parts:
         if not is_decoration(text, position, part.start):
-            return None
+            return False
         position = part.stop
-    return parts[0].mark if is_decoration(text, position, len(text)) else None
-
-
-def stub_ref(text: str) -> str | None:
-    """The `messageId` that the first stub in `text` names."""
-    for part in find(text):
-        if part.mark.kind == "stub":
-            return part.mark.ref
-    return None
-
-
-def _verified(text: str, head: re.Match[str], close: int) -> Fenced | None:
-    kind = head[1]
-    ref = _decode(head[2])
-    if kind not in _KINDS or ref is None:
-        return None
-    mark = Mark(cast("MarkKind", kind), ref)
-    content = _unescape(_inner(text[head.end() : close]))
-    if _checksum(mark, content) != head[3]:
-        return None
-    return Fenced(head.start(), close + len(_CLOSING), mark, content)
+    return is_decoration(text, position, len(text))
 
 
 def _inner(between: str) -> str:
-    """Drops the one white space that `wrap` (or a host that folds it) leaves inside each fence."""
+    """Drops the one white space that `enclose` (or a host that folds it) leaves inside each fence."""
     start = 1 if between[:1].isspace() else 0
     stop = len(between) - 1 if len(between) > start and between[-1:].isspace() else len(between)
     return between[start:stop]
-
-
-def _checksum(mark: Mark, content: str) -> str:
-    subject = f"{mark.kind}\n{mark.ref}\n{fold(content)}"
-    return f"{crc32(subject.encode('utf-8', 'replace')) % 1_000_000_000:09d}"
 
 
 def _escape(text: str) -> str:
@@ -161,3 +161,40 @@ def _decode(ref: str) -> str | None:
         return re.sub(_PERCENT, lambda run: bytes.fromhex(run[0].replace("%", "")).decode(), ref)
     except UnicodeDecodeError:
         return None
+
+
+_STAMP = r"\[[^\[\]\n]{0,40}(?:\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2})[^\[\]\n]{0,40}\]"
+_RUNTIME = r"Runtime:\s+\w+=(?:(?!\n[ \t]*\n).)*"
+_LEADING_STAMP = rf"\s*{_STAMP}[ \t]+"
+_TRAILING_RUNTIME = rf"\n[ \t]*\n[ \t]*{_RUNTIME}\s*\Z"
+_ONLY_DECORATION = rf"\s*(?:\s{_RUNTIME}\s*)?(?:{_STAMP}\s*)?"
+# Compiled, and kept by `re`, when one is first needed: the first answer needs neither.
+
+
+def undecorated(text: str) -> str:
+    """`text` without the time in front of it and the `Runtime:` block behind it."""
+    if "[" in text:
+        stamp = re.match(_LEADING_STAMP, text)
+        if stamp is not None:
+            text = text[stamp.end() :]
+    if "Runtime:" in text:
+        block = re.search(_TRAILING_RUNTIME, text, re.DOTALL)
+        if block is not None:
+            text = text[: block.start()]
+    return text
+
+
+def is_decoration(text: str, start: int, stop: int) -> bool:
+    """Whether nothing but decorations and white space stands between two offsets of `text`."""
+    return re.compile(_ONLY_DECORATION, re.DOTALL).fullmatch(text, start, stop) is not None
+
+
+class Markers:
+    """Markers with these names; one that stands in a text of somebody else does not count."""
+
+    def __init__(self, *names: str) -> None:
+        self._alike = re.compile(rf"<(?=/?(?:{'|'.join(names)})\b)", re.IGNORECASE)
+
+    def around(self, name: str, nonce: str, text: str) -> str:
+        """The text between the two markers of a name; nothing in it ends it."""
+        return f"<{name} id={nonce}>\n{self._alike.sub('&lt;', text)}\n</{name} id={nonce}>"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
+from msgspec import structs
 
-from sidecar.messages.contract import IdentityKeys, Reading
-from sidecar.messages.fence import strip, stub_ref
-from sidecar.messages.folding import fold, same_id
+from sidecar.messages.contract import Dialect, IdentityKeys, MessageError, Reading
+from sidecar.messages.fence import OPENING_BYTES, find, is_decoration, strip, undecorated
+from sidecar.messages.text import fold, same_id
 
 try:
     # `hashlib` would load OpenSSL too, which takes longer than most imports of the first answer.
@@ -72,15 +73,41 @@ def reuses_id(a: Reading, b: Reading) -> bool:
     return (a.role == b.role == "assistant") or not same_text(a, b)
 
 
-def stands_for(reading: Reading) -> str | None:
-    """The `messageId` of the stored message whose results, some or all, are stubs in this one."""
-    if reading.mark is not None:
-        return reading.mark.ref if reading.mark.kind == "stub" else None
-    for text in (reading.text, *(result.text for result in reading.results)):
-        ref = stub_ref(text)
-        if ref is not None:
-            return ref
-    return None
+def stub_refs(reading: Reading) -> list[str]:
+    """The ids of the stored messages whose results or images are stubs in this one, each once.
+
+    `stands_in` tells whether it is made of them.
+    """
+    marks = [*reading.result_marks, *(part.mark for part in find(reading.text, reading.ours))]
+    return list(dict.fromkeys(mark.ref for mark in marks if mark and mark.kind == "stub"))
+
+
+def stands_in(reading: Reading, wholes: Sequence[Reading]) -> bool:
+    """Whether nothing is in a message but what is in `wholes`, and stubs for results or images of them."""
+    said = _plain(reading.said)
+    if said and said not in (_plain(whole.said) for whole in wholes):
+        return False
+    if not reading.result_marks:
+        return any(whole.media for whole in wholes)
+    kept = {same_id(result.call_id): _plain(result.text) for whole in wholes for result in whole.results}
+    for result, mark in zip(reading.results, reading.result_marks, strict=True):
+        text = kept.get(same_id(result.call_id))
+        if text is None or (mark is None and text != _plain(result.text)):
+            return False
+    return True
+
+
+def without_stubs(reading: Reading) -> Reading:
+    """The reading with what looks like stubs taken for what it says."""
+    stubs = {
+        reading.text[p.start : p.stop] for p in find(reading.text, reading.ours) if p.mark.kind == "stub"
+    }
+    return structs.replace(
+        reading,
+        mark=None,
+        ours=reading.ours - stubs,
+        result_marks=tuple(mark if mark and mark.kind != "stub" else None for mark in reading.result_marks),
+    )
 
 
 def size(reading: Reading) -> int:
@@ -92,9 +119,9 @@ def size(reading: Reading) -> int:
 def _said(reading: Reading) -> str:
     return _join(
         _role(reading),
-        reading.text,
+        reading.said,
         [f"{call.name}{_FIELD}{_canonical(call.arguments)}" for call in reading.calls],
-        [result.text for result in reading.results],
+        reading.result_texts,
         [f"{medium.kind}{_FIELD}{medium.size}" for medium in reading.media],
     )
 
@@ -113,9 +140,9 @@ def _role(reading: Reading) -> str:
 
 def _plain(text: str) -> str:
     if "[" in text or "Runtime:" in text:
-        from sidecar.messages.decorations import undecorated
+        from sidecar.messages.fence import undecorated
 
-        text = strip(undecorated(text))
+        text = undecorated(text)
     return fold(text)
 
 
@@ -156,3 +183,39 @@ def _ids_key(side: str, ids: Sequence[str]) -> int:
 def _hash(text: str) -> int:
     digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True) or 1
+
+
+def own_words(text: str, ours: Collection[str] = ()) -> str:
+    """`text` without what hosts have put around it, and without the parts that are `ours`."""
+    return undecorated(strip(text, ours)).strip()
+
+
+def says(reading: Reading, prompt: str, ours: Collection[str] = ()) -> bool:
+    """Whether with this message the user asks `prompt`, of which the parts in `ours` are."""
+    if fold(reading.text) == fold(prompt):
+        return True
+    return fold(own_words(reading.text, reading.ours)) == fold(own_words(prompt, ours))
+
+
+def has_appendix(reading: Reading) -> bool:
+    """Whether nothing of ours is in a text but memory, or what was recalled, behind the words of the user."""
+    text = reading.text
+    parts = find(text, reading.ours)
+    if not parts or not text[: parts[0].start].strip():
+        return False
+    ends = [*(part.start for part in parts[1:]), len(text)]
+    return all(
+        part.mark.kind in ("memory", "recall") and is_decoration(text, part.stop, end)
+        for part, end in zip(parts, ends, strict=True)
+    )
+
+
+def is_same_appended(dialect: Dialect, before: bytes, now: bytes) -> bool:
+    """Whether `now` is the message `before` with an appendix that this did not have."""
+    if OPENING_BYTES not in now or OPENING_BYTES in before:
+        return False
+    try:
+        reading, bare = dialect.read(now), dialect.read(before)
+    except MessageError:
+        return False
+    return reading.role == "user" and has_appendix(reading) and same_text(bare, reading)

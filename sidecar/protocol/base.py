@@ -1,6 +1,6 @@
 """Building blocks that the types of several method areas share."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from msgspec import Meta, Raw, Struct
 
@@ -17,14 +17,59 @@ JsonValue = Raw
 """The bytes of any JSON value, not decoded. Empty bytes and `null` both mean absent."""
 
 RawMessage = Annotated[
-    Raw, Meta(extra_json_schema={"type": "object", "anyOf": [{"required": ["role"]}, {"required": ["type"]}]})
+    Raw,
+    Meta(
+        title="Message",
+        description="One message in the dialect of the connection; has `role` or `type`. "
+        "The server reads what it needs and hands the whole object back byte for byte.",
+        extra_json_schema={"type": "object"},
+    ),
 ]
 """The bytes of one message in the connection's dialect, passed through byte for byte."""
 
 SessionId = Annotated[
-    str, Meta(min_length=1, max_length=1024, pattern="^[^\\0]*$", description="1 to 1024 code points, no NUL")
+    str,
+    Meta(
+        title="SessionId",
+        description="Name of a session as the host spells it: a key, never a path; "
+        "1 to 1024 code points, no NUL.",
+        min_length=1,
+        max_length=1024,
+        pattern="^[^\\0]*$",
+    ),
 ]
 """Name of a session as the host spells it: a key, never a path."""
+
+SessionKey = Annotated[
+    str, Meta(title="SessionKey", description="Alias of a session.", min_length=1, max_length=1024)
+]
+"""Alias of a session."""
+
+AgentId = Annotated[
+    str,
+    Meta(
+        title="AgentId", description="Name of an agent, which owns sessions.", min_length=1, max_length=1024
+    ),
+]
+"""Name of an agent, which owns sessions."""
+
+MessageId = Annotated[
+    str, Meta(title="MessageId", description="Id of a message within its session.", min_length=1)
+]
+"""Id of a message within its session."""
+
+TurnId = Annotated[str, Meta(title="TurnId", description="Name of a turn within its session.", min_length=1)]
+"""Name of a turn within its session."""
+
+ResultId = Annotated[
+    str, Meta(title="ResultId", description="Id of an assembled answer, unique in the store.", min_length=1)
+]
+"""Id of an assembled answer, unique in the store."""
+
+EngineId = Annotated[
+    str, Meta(title="EngineId", description="Id by which an engine is selected.", min_length=1)
+]
+"""Id by which an engine is selected."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=1024)]
 """A key that is not empty, at most 1024 code points."""
@@ -41,14 +86,70 @@ PositiveInt = Annotated[int, Meta(ge=1, le=MAX_SAFE_INTEGER)]
 Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """RFC 3339 in UTC, such as `2024-01-15T10:30:00.000Z`."""
 
+RequestId = Annotated[
+    int | str,
+    Meta(title="RequestId", description="Chosen by the sender; unique among its requests in flight."),
+]
+"""Id of a JSON-RPC request."""
+
 ProgressToken = int | str
 """Token of work-done progress, chosen by the side that asks for progress."""
+
+
+def known_values(title: str, description: str, *values: str | int) -> Meta:
+    """Makes an annotated `str` or `int` an open enumeration: these values are known, others may come."""
+    return Meta(title=title, description=description, extra_json_schema={"x-known-values": list(values)})
+
+
+NULL_HAS_MEANING = Meta(extra_json_schema={"x-null": True})
+"""Marks the few members whose `null` says something; elsewhere `null` is read as absent, and not written."""
+
 
 MessageFormat = Literal["openai", "openai-responses", "anthropic", "openclaw"]
 """Dialect of messages: chat completions, Responses items, Anthropic messages, pi AgentMessage."""
 
+_MESSAGE_FORMAT = known_values(
+    "MessageFormat",
+    "Dialect of messages: chat completions, Responses items, Anthropic messages, pi AgentMessage.",
+    *get_args(MessageFormat),
+)
+
+AnyMessageFormat = Annotated[str, _MESSAGE_FORMAT]
+"""Dialect that a server names; a newer one may know more of them."""
+
+SpokenMessageFormat = Annotated[MessageFormat, _MESSAGE_FORMAT]
+"""Dialect that a host asks for; the server refuses those that it does not know."""
+
 InjectionPoint = Literal["session-start", "per-message"]
 """When a memory source is asked: once a session, or for every prompt."""
+
+_INJECTION_POINT = known_values(
+    "InjectionPoint",
+    "When a memory source is asked: once a session, or for every prompt.",
+    *get_args(InjectionPoint),
+)
+
+AnyInjectionPoint = Annotated[str, _INJECTION_POINT]
+"""Injection point that a server names; a newer one may know more of them."""
+
+SpokenInjectionPoint = Annotated[InjectionPoint, _INJECTION_POINT]
+"""Injection point that a host asks for."""
+
+MaintenanceMode = Annotated[
+    str,
+    known_values(
+        "MaintenanceMode",
+        "Whether the host waits for `context/maintain` before it goes on.",
+        "foreground",
+        "background",
+    ),
+]
+"""Whether the host waits for `context/maintain` before it goes on."""
+
+TraceValue = Annotated[
+    str, known_values("TraceValue", "How much the server traces.", "off", "messages", "verbose")
+]
+"""How much the server traces."""
 
 
 class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
@@ -79,10 +180,10 @@ class SessionParams(Wire, frozen=True, kw_only=True):
 
     session_id: SessionId
     """The session: a key that the host chooses."""
-    session_key: Name | None = None
-    """Alias of the session; the latest session that was named together with it is the one it means."""
-    agent_id: Name | None = None
-    """Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound."""
+    session_key: SessionKey | None = None
+    """Alias of the session, the agent's own; the session that it was named with last is the one it means."""
+    agent_id: AgentId | None = None
+    """Owner of the session; the first agent that uses a session keeps it, for others it is not there."""
     work_done_token: ProgressToken | None = None
     """Token under which the server reports progress by `$/progress`."""
 
@@ -107,7 +208,7 @@ class EngineInfo(Wire, frozen=True, kw_only=True):
     """Version of the engine."""
     owns_compaction: bool
     """True where the engine compacts itself, so that the host must not."""
-    turn_maintenance_mode: Literal["foreground", "background"]
+    turn_maintenance_mode: MaintenanceMode
     """Whether the host waits for `context/maintain` before it goes on."""
     implements: list[str]
     """Members that the engine has itself, such as `afterTurn`; the server answers the others for it."""

@@ -1,6 +1,8 @@
 """Types of the `context/*` methods that store messages or make room."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from sidecar.protocol.base import (
     ABSENT,
@@ -9,13 +11,37 @@ from sidecar.protocol.base import (
     Id,
     JsonObject,
     JsonValue,
+    MessageId,
     PositiveInt,
     ProgressToken,
     RawMessage,
     SessionParams,
     Timestamp,
+    TurnId,
     Wire,
+    known_values,
 )
+
+CompactionTarget = Annotated[
+    Literal["budget", "threshold"],
+    Meta(
+        title="CompactionTarget",
+        description="Come down to the budget, or to the engine's own threshold; the server refuses others.",
+    ),
+]
+"""How far a compaction goes."""
+
+CommitStatus = Annotated[
+    str,
+    known_values("CommitStatus", "What became of a turn that was to be committed.", "committed", "duplicate"),
+]
+"""What became of a turn that was to be committed."""
+
+PreflightAction = Annotated[
+    str,
+    known_values("PreflightAction", "What the host should do before it calls the model.", "none", "compact"),
+]
+"""What the host should do before it calls the model."""
 
 
 class BootstrapContextParams(SessionParams, frozen=True, kw_only=True):
@@ -49,9 +75,9 @@ class IngestContextParams(SessionParams, frozen=True, kw_only=True):
 
     message: RawMessage
     """The message to store."""
-    message_id: Id | None = None
+    message_id: MessageId | None = None
     """The host's id of the message; an id inside the message comes second."""
-    turn_id: Id | None = None
+    turn_id: TurnId | None = None
     """The host's name of the turn."""
     timestamp: Timestamp | None = None
     """When the message came about; absent means its own time stamp, else now."""
@@ -64,10 +90,10 @@ class IngestContextResult(Wire, frozen=True, kw_only=True):
 
     ingested: bool
     """False where nothing was stored."""
-    message_id: str
+    message_id: MessageId
     """Id under which the message is kept."""
     turn_id: str
-    """The turn that it belongs to."""
+    """The turn that it belongs to; empty where nothing is stored, as with `legacy`."""
     display_message: RawMessage = ABSENT
     """The message as people should see it, where that differs."""
     reason: str | None = None
@@ -81,7 +107,7 @@ class IngestBatchContextParams(SessionParams, frozen=True, kw_only=True):
 
     messages: list[RawMessage]
     """The messages to store, all or none, in this order."""
-    message_ids: list[Id | None] | None = None
+    message_ids: list[MessageId | None] | None = None
     """The host's ids, one for each message; `null` where it has none."""
     is_heartbeat: bool | None = None
     """True where the messages only keep the agent awake."""
@@ -92,7 +118,7 @@ class IngestBatchContextResult(Wire, frozen=True, kw_only=True):
 
     ingested_count: Count
     """How many messages were stored; those that were known already do not count."""
-    message_ids: list[str]
+    message_ids: list[MessageId]
     """Ids under which the messages are kept, one for each."""
     fallback_for: FallbackFor | None = None
     """Set where the selected engine did not do this, and why."""
@@ -109,7 +135,7 @@ class CompactContextParams(SessionParams, frozen=True, kw_only=True):
     """Why it is forced, such as `overflow` or `manual`."""
     current_token_count: Count | None = None
     """What the host measured, where it knows better."""
-    compaction_target: Literal["budget", "threshold"] | None = None
+    compaction_target: CompactionTarget | None = None
     """Come down to the budget, or to the engine's own threshold."""
     custom_instructions: str | None = None
     """What the summary should care for."""
@@ -120,7 +146,7 @@ class CompactionResult(Wire, frozen=True, kw_only=True):
 
     summary: str | None = None
     """The summary that now stands for older messages."""
-    first_kept_message_id: str | None = None
+    first_kept_message_id: MessageId | None = None
     """The oldest message that is still sent in full."""
     tokens_before: Count
     """Tokens of the context before."""
@@ -187,7 +213,7 @@ class CommitTurnContextParams(SessionParams, frozen=True, kw_only=True):
 class CommitTurnContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/commitTurn`."""
 
-    status: Literal["committed", "duplicate"]
+    status: CommitStatus
     """`duplicate` where the key has been committed before."""
     fallback_for: FallbackFor | None = None
     """Set where the selected engine did not do this, and why."""
@@ -233,7 +259,7 @@ class PreflightContextResult(Wire, frozen=True, kw_only=True):
     """True where the context and what is pending fit the budget."""
     estimated_tokens: Count
     """Tokens of both together."""
-    action: Literal["none", "compact"]
+    action: PreflightAction
     """What the host should do before it calls the model."""
     fallback_for: FallbackFor | None = None
     """Set where the selected engine did not do this, and why."""

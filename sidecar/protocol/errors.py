@@ -6,7 +6,7 @@ counts upwards from 1001, outside of every range that those two reserve; a numbe
 
 from typing import NamedTuple
 
-from sidecar.protocol.base import MessageFormat, Wire
+from sidecar.protocol.base import AnyMessageFormat, EngineId, SessionId, Wire
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -47,14 +47,14 @@ class InvalidParamsData(ErrorData, frozen=True, kw_only=True):
     """JSON Pointer into the params; empty for the params as a whole."""
     supported: list[str] | None = None
     """What would have been accepted, such as protocol versions."""
-    message_format: MessageFormat | None = None
+    message_format: AnyMessageFormat | None = None
     """Dialect of the session, where the connection has another one."""
 
 
 class EngineUnavailableData(ErrorData, frozen=True, kw_only=True):
     """Data of EngineUnavailable."""
 
-    engine_id: str | None = None
+    engine_id: EngineId | None = None
     """The engine that was selected."""
     missing_capabilities: list[str] | None = None
     """Host capabilities that the engine needs and the host does not declare."""
@@ -72,7 +72,7 @@ class ContextOverflowData(ErrorData, frozen=True, kw_only=True):
 class SessionNotFoundData(ErrorData, frozen=True, kw_only=True):
     """Data of SessionNotFound."""
 
-    session_id: str | None = None
+    session_id: SessionId | None = None
     """The session that was asked for."""
 
 
@@ -86,7 +86,7 @@ class HostCapabilityMissingData(ErrorData, frozen=True, kw_only=True):
 class EngineFailedData(ErrorData, frozen=True, kw_only=True):
     """Data of EngineFailed."""
 
-    engine_id: str
+    engine_id: EngineId
     """The engine that failed."""
     method: str
     """The method that it was asked for."""

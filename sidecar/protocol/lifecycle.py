@@ -1,8 +1,204 @@
-"""Types of the base methods that come from the Language Server Protocol."""
+"""Types of the methods that open, end and accompany a connection, and the versions of the protocol.
 
-from typing import Literal
+A version is `MAJOR.MINOR`. A minor version only adds: members, methods, enumeration values, error codes.
+Whatever would change the meaning of something that is there already takes a new major version.
+"""
 
-from sidecar.protocol.base import JsonValue, ProgressToken, Wire
+from typing import Annotated, Literal, NamedTuple, get_args
+
+from sidecar.protocol.base import (
+    ABSENT,
+    NULL_HAS_MEANING,
+    AnyMessageFormat,
+    Count,
+    EngineId,
+    EngineInfo,
+    JsonObject,
+    JsonValue,
+    Name,
+    PositiveInt,
+    ProgressToken,
+    RequestId,
+    SpokenMessageFormat,
+    TraceValue,
+    Wire,
+    known_values,
+)
+
+
+class ProtocolVersion(NamedTuple):
+    """One version of the protocol."""
+
+    name: str
+    summary: str
+    """What it brought, in one sentence."""
+
+
+VERSIONS = (ProtocolVersion("1.0", "The first version."),)
+"""Every version that is spoken, oldest first."""
+
+SUPPORTED = tuple(version.name for version in VERSIONS)
+"""Names of the versions that a host may ask for, oldest first."""
+
+LATEST = SUPPORTED[-1]
+"""The version that is spoken with a host that names none."""
+
+
+HostCapability = Literal[
+    "runtime/complete",
+    "runtime/compact",
+    "runtime/rewriteTranscript",
+    "memory/getContext",
+    "session/changed",
+    "assembleDelta",
+    "ownsHistory",
+]
+"""What a host can declare today."""
+
+DeclaredCapability = Annotated[
+    str,
+    known_values(
+        "HostCapability",
+        "What a host can declare; a server passes over names that it does not know.",
+        *get_args(HostCapability),
+    ),
+]
+"""What a host declares, known here or not."""
+
+
+class PeerInfo(Wire, frozen=True, kw_only=True):
+    """Name and version of a program, as in the Language Server Protocol."""
+
+    name: str
+    """Name of the program."""
+    version: str | None = None
+    """Its version."""
+
+
+class HostInfo(Wire, frozen=True, kw_only=True):
+    """The agent runtime behind the connection."""
+
+    id: Name
+    """Short name of the runtime, such as `openclaw`; the namespace where none is given."""
+    version: str | None = None
+    """Version of the runtime."""
+
+
+class ContextEngineOptions(Wire, frozen=True, kw_only=True):
+    """What the host asks of the server, under `initializationOptions.contextEngine`."""
+
+    protocol_version: str | None = None
+    """Version that the host speaks; absent means the newest."""
+    host: HostInfo | None = None
+    """The agent runtime."""
+    host_capabilities: list[DeclaredCapability] | None = None
+    """Requests that the host answers, `session/changed`, `assembleDelta` and `ownsHistory`; unknown names
+    are ignored."""
+    message_format: SpokenMessageFormat = "openai"
+    """Dialect of every message on this connection."""
+    engine: EngineId | None = None
+    """Id of the engine to use; overrides the configured slot."""
+    namespace: Name | None = None
+    """Keeps hosts on one store apart; `host.id` where absent, else `default`."""
+    config: JsonObject = ABSENT
+    """Overrides in the shape of the configuration file."""
+
+
+class InitializationOptions(Wire, frozen=True, kw_only=True):
+    """The initialization options of the client; only `contextEngine` is ours."""
+
+    context_engine: ContextEngineOptions | None = None
+    """What the host asks of the server."""
+
+
+class InitializeParams(Wire, frozen=True, kw_only=True):
+    """Params of `initialize`: those of the Language Server Protocol."""
+
+    process_id: Annotated[int, NULL_HAS_MEANING] | None = None
+    """Process id of the host, `null` for none; the server ends when a host that was alive dies."""
+    client_info: PeerInfo | None = None
+    """The client program."""
+    locale: str | None = None
+    """Language of the user, an IETF tag."""
+    root_path: Annotated[str, NULL_HAS_MEANING] | None = None
+    """Folder of the workspace, `null` where none is open; superseded by `rootUri`."""
+    root_uri: Annotated[str, NULL_HAS_MEANING] | None = None
+    """Folder of the workspace, `null` where none is open."""
+    capabilities: JsonObject = ABSENT
+    """Client capabilities of the Language Server Protocol."""
+    initialization_options: InitializationOptions | None = None
+    """Options of the client."""
+    trace: TraceValue | None = None
+    """How much the server traces at first."""
+    workspace_folders: JsonValue = ABSENT
+    """Folders of the workspace."""
+    work_done_token: ProgressToken | None = None
+    """Token under which the server reports progress."""
+
+
+class Limits(Wire, frozen=True, kw_only=True):
+    """Bounds that the server keeps on this connection."""
+
+    max_message_bytes: PositiveInt
+    """Largest body of one message, in bytes."""
+    max_in_flight: PositiveInt
+    """Requests that are worked on at once; further ones are parked."""
+    max_parked_bytes: Count
+    """Bytes of parked requests beyond which a request is refused with Busy."""
+    host_request_timeout_ms: PositiveInt
+    """How long the server waits for an answer of the host, in milliseconds."""
+    default_token_budget: PositiveInt
+    """Budget where a request names none, in tokens."""
+
+
+class ContextEngineCapabilities(Wire, frozen=True, kw_only=True):
+    """What the server offers, under `capabilities.experimental.contextEngine`."""
+
+    protocol_version: str
+    """Version that both sides speak from now on."""
+    engine: EngineInfo
+    """The engine that serves this connection."""
+    methods: list[str]
+    """Requests and notifications of this protocol that the server takes."""
+    tools: list[str]
+    """Names of the tools that `tools/list` describes."""
+    message_formats: list[AnyMessageFormat]
+    """Dialects that the server knows."""
+    limits: Limits
+    """Bounds that the server keeps."""
+
+
+class ExperimentalCapabilities(Wire, frozen=True, kw_only=True):
+    """Capabilities outside the Language Server Protocol."""
+
+    context_engine: ContextEngineCapabilities
+    """What the server offers to agent runtimes."""
+
+
+class ServerCapabilities(Wire, frozen=True, kw_only=True):
+    """Server capabilities of the Language Server Protocol; those for editors may stand beside ours."""
+
+    experimental: ExperimentalCapabilities
+    """Where this protocol has its place."""
+
+
+class InitializeResult(Wire, frozen=True, kw_only=True):
+    """Result of `initialize`: settings are valid and the store is open."""
+
+    capabilities: ServerCapabilities
+    """What the server offers."""
+    server_info: PeerInfo
+    """The server program."""
+
+
+class InitializedParams(Wire, frozen=True, kw_only=True):
+    """Params of `initialized`: nothing."""
+
+
+MessageType = Annotated[
+    int, known_values("MessageType", "1 error, 2 warning, 3 info, 4 log, 5 debug.", 1, 2, 3, 4, 5)
+]
+"""How serious a line for the log is."""
 
 
 class ShutdownParams(Wire, frozen=True, kw_only=True):
@@ -16,7 +212,7 @@ class ExitParams(Wire, frozen=True, kw_only=True):
 class CancelRequestParams(Wire, frozen=True, kw_only=True):
     """Params of `$/cancelRequest`."""
 
-    id: int | str
+    id: RequestId
     """Id of the request that is no longer wanted."""
 
 
@@ -63,14 +259,14 @@ class WorkDoneProgressEnd(Wire, frozen=True, kw_only=True, tag_field="kind", tag
 class SetTraceParams(Wire, frozen=True, kw_only=True):
     """Params of `$/setTrace`."""
 
-    value: str
-    """`off`, `messages` or `verbose`."""
+    value: TraceValue
+    """How much the server traces from now on."""
 
 
 class LogMessageWindowParams(Wire, frozen=True, kw_only=True):
     """Params of `window/logMessage`."""
 
-    type: Literal[1, 2, 3, 4, 5]
+    type: MessageType
     """1 error, 2 warning, 3 info, 4 log, 5 debug."""
     message: str
     """The line to log."""

@@ -1,12 +1,15 @@
 """Types of the `memory/*` methods."""
 
 from sidecar.protocol.base import (
+    AgentId,
+    AnyInjectionPoint,
     Count,
-    InjectionPoint,
     Name,
     PositiveInt,
     ProgressToken,
     SessionId,
+    SessionKey,
+    SpokenInjectionPoint,
     Timestamp,
     Wire,
 )
@@ -17,7 +20,7 @@ class RegisterMemoryParams(Wire, frozen=True, kw_only=True):
 
     name: Name
     """Name of the source; the same name replaces an earlier registration."""
-    injection_points: list[InjectionPoint]
+    injection_points: list[SpokenInjectionPoint]
     """When the source is to be asked."""
     token_budget: PositiveInt | None = None
     """Largest share of this source in one compilation, in tokens."""
@@ -49,13 +52,13 @@ class GetContextMemoryParams(Wire, frozen=True, kw_only=True):
 
     name: str
     """Name of the source, as it was registered."""
-    agent_id: str
+    agent_id: AgentId
     """Agent for whose prompt this is."""
-    injection_point: InjectionPoint
+    injection_point: AnyInjectionPoint
     """Why the source is asked."""
     session_id: SessionId | None = None
     """The session, where there is one."""
-    session_key: str | None = None
+    session_key: SessionKey | None = None
     """Alias of the session."""
     prompt: str | None = None
     """Text of the user that the memory should fit."""
@@ -88,9 +91,9 @@ class GetContextMemoryResult(Wire, frozen=True, kw_only=True):
 class CompileMemoryParams(Wire, frozen=True, kw_only=True):
     """Params of `memory/compile`."""
 
-    agent_id: Name
+    agent_id: AgentId
     """Agent for whose prompt this is."""
-    injection_point: InjectionPoint
+    injection_point: SpokenInjectionPoint
     """Which sources to ask."""
     session_id: SessionId | None = None
     """The session; with it, pieces that were injected before are left out."""
@@ -133,9 +136,9 @@ class CompileMemoryResult(Wire, frozen=True, kw_only=True):
 class ContextInjectedMemoryParams(Wire, frozen=True, kw_only=True):
     """Params of `memory/contextInjected`: what a compilation has produced."""
 
-    agent_id: str
+    agent_id: AgentId
     """Agent for whose prompt this was."""
-    injection_point: InjectionPoint
+    injection_point: AnyInjectionPoint
     """Which sources were asked."""
     fragments: list[CompiledFragment]
     """Every fragment that was considered."""
@@ -145,5 +148,5 @@ class ContextInjectedMemoryParams(Wire, frozen=True, kw_only=True):
     """The text that the answer carries."""
     timestamp: Timestamp
     """When it was compiled."""
-    session_id: str | None = None
+    session_id: SessionId | None = None
     """The session, where there is one."""

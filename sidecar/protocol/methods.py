@@ -18,6 +18,24 @@ COMMON_ERRORS = (
 )
 """Errors with which any request of the host may be answered."""
 
+CORE = frozenset(
+    (
+        "initialize",
+        "initialized",
+        "shutdown",
+        "exit",
+        "$/cancelRequest",
+        "context/assemble",
+        "context/commitTurn",
+        "context/compact",
+        "tools/list",
+        "tools/call",
+        "session/delete",
+        "runtime/complete",
+    )
+)
+"""The core profile: what a first host needs. Everything else is an addition."""
+
 _ANY = ("SessionNotFound", "EngineFailed", "StoreUnavailable")
 _STORED = ("SessionNotFound", "StoreUnavailable")
 _NO_RESULT = frozenset(("shutdown", "window/workDoneProgress/create"))
@@ -50,6 +68,11 @@ class Method(NamedTuple):
     """The protocol version that brought it."""
 
     @property
+    def is_core(self) -> bool:
+        """Whether a first host needs it."""
+        return self.name in CORE
+
+    @property
     def params(self) -> str:
         """Name of the type of the params."""
         return f"{type_stem(self.name)}Params"
@@ -69,11 +92,11 @@ class Method(NamedTuple):
 METHODS = (
     Method(
         "initialize",
-        "initialize",
+        "lifecycle",
         "Opens the connection: settles version, engine and dialect.",
         errors=("EngineUnavailable", "StoreUnavailable"),
     ),
-    Method("initialized", "initialize", "The host has taken note of the answer.", kind="notification"),
+    Method("initialized", "lifecycle", "The host has taken note of the answer.", kind="notification"),
     Method("shutdown", "lifecycle", "Ends the work; only exit may follow."),
     Method("exit", "lifecycle", "Ends the process.", kind="notification"),
     Method(
@@ -118,7 +141,7 @@ METHODS = (
     Method("context/ingestBatch", "context", "Stores several messages, all or none.", errors=_ANY),
     Method(
         "context/assemble",
-        "assembling",
+        "assemble",
         "Answers with what the model is to see, within a token budget.",
         errors=("ContextOverflow", *_ANY),
     ),
@@ -137,18 +160,20 @@ METHODS = (
         "Tells whether the context fits before the model is called.",
         errors=_ANY,
     ),
-    Method("context/explain", "assembling", "Tells what the model saw, and why.", errors=_STORED),
+    Method("context/explain", "assemble", "Tells what the model saw, and why.", errors=_STORED),
     Method(
         "context/dispose",
         "context",
         "Flushes and releases the engine.",
         errors=("EngineFailed", "StoreUnavailable"),
     ),
-    Method("subagent/prepareSpawn", "subagent", "Prepares the context of a child session.", errors=_ANY),
-    Method("subagent/rollbackSpawn", "subagent", "Takes a preparation back.", errors=_ANY[1:]),
-    Method("subagent/ended", "subagent", "Tells that a child session has ended.", errors=_ANY[1:]),
-    Method("tools/list", "tools", "Describes the tools that the engine offers to the model.", errors=_STORED),
-    Method("tools/call", "tools", "Runs one of these tools.", errors=_ANY),
+    Method("subagent/prepareSpawn", "session", "Prepares the context of a child session.", errors=_ANY),
+    Method("subagent/rollbackSpawn", "session", "Takes a preparation back.", errors=_ANY[1:]),
+    Method("subagent/ended", "session", "Tells that a child session has ended.", errors=_ANY[1:]),
+    Method(
+        "tools/list", "engine", "Describes the tools that the engine offers to the model.", errors=_STORED
+    ),
+    Method("tools/call", "engine", "Runs one of these tools.", errors=_ANY),
     Method(
         "memory/register",
         "memory",
@@ -218,7 +243,7 @@ METHODS = (
     ),
     Method(
         "tools/listChanged",
-        "tools",
+        "engine",
         "The list of tools has changed.",
         direction="serverToHost",
         kind="notification",

@@ -1,15 +1,40 @@
 """Types of the `runtime/*` methods, which the host answers."""
 
-from typing import Literal
+from typing import Annotated
 
-from sidecar.protocol.base import Count, PositiveInt, RawMessage, SessionId, Wire
+from sidecar.protocol.base import (
+    Count,
+    MessageId,
+    PositiveInt,
+    RawMessage,
+    SessionId,
+    SessionKey,
+    Wire,
+    known_values,
+)
 from sidecar.protocol.context import CompactContextParams, CompactContextResult
+
+PromptRole = Annotated[str, known_values("PromptRole", "Who speaks in a completion.", "user", "assistant")]
+"""Who speaks in a completion."""
+
+CompletionPurpose = Annotated[
+    str,
+    known_values(
+        "CompletionPurpose",
+        "What a completion is for; a host may choose another model for each.",
+        "summary",
+        "condense",
+        "synthesis",
+        "query",
+    ),
+]
+"""What a completion is for."""
 
 
 class PromptMessage(Wire, frozen=True, kw_only=True):
     """A message of a completion, in no dialect."""
 
-    role: Literal["user", "assistant"]
+    role: PromptRole
     """Who speaks."""
     content: str
     """What is said."""
@@ -18,7 +43,7 @@ class PromptMessage(Wire, frozen=True, kw_only=True):
 class CompleteRuntimeParams(Wire, frozen=True, kw_only=True):
     """Params of `runtime/complete`."""
 
-    purpose: Literal["summary", "condense", "synthesis", "query"]
+    purpose: CompletionPurpose
     """What the text is for; a host may choose another model for each."""
     messages: list[PromptMessage]
     """The conversation to complete."""
@@ -63,7 +88,7 @@ class CompactRuntimeResult(CompactContextResult, frozen=True, kw_only=True):
 class TranscriptReplacement(Wire, frozen=True, kw_only=True):
     """One message of the host's transcript to replace."""
 
-    message_id: str
+    message_id: MessageId
     """Id of the message."""
     message: RawMessage
     """What to put in its place."""
@@ -74,7 +99,7 @@ class RewriteTranscriptRuntimeParams(Wire, frozen=True, kw_only=True):
 
     session_id: SessionId
     """The session whose transcript is meant."""
-    session_key: str | None = None
+    session_key: SessionKey | None = None
     """Alias of the session."""
     replacements: list[TranscriptReplacement]
     """What to replace; a message that is not named stays."""

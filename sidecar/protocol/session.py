@@ -1,21 +1,28 @@
-"""Types of the `session/*` methods."""
+"""Types of the `session/*` and `subagent/*` methods."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from msgspec import Meta
 
 from sidecar.protocol.base import (
     ABSENT,
+    AgentId,
+    AnyMessageFormat,
     Count,
+    EngineId,
     Id,
     JsonObject,
-    MessageFormat,
-    Name,
+    MessageId,
+    PositiveInt,
+    ProgressToken,
     RawMessage,
     SessionId,
+    SessionKey,
     SessionParams,
     Timestamp,
+    TurnId,
     Wire,
+    known_values,
 )
 
 PageSize = Annotated[int, Meta(ge=1, le=1000)]
@@ -29,9 +36,9 @@ class ConfigureSessionParams(Wire, frozen=True, kw_only=True):
 
     session_id: SessionId | None = None
     """The session to configure."""
-    agent_id: Name | None = None
+    agent_id: AgentId | None = None
     """Without `sessionId`, the agent to configure; with it, the owner of the session."""
-    engine: Id | None = None
+    engine: EngineId | None = None
     """Engine to use from the next call on; absent keeps the present one."""
     config: JsonObject = ABSENT
     """Settings of the engine; they replace what was set before, absent keeps it."""
@@ -43,7 +50,7 @@ class ConfigureSessionParams(Wire, frozen=True, kw_only=True):
 class ConfigureSessionResult(Wire, frozen=True, kw_only=True):
     """Result of `session/configure`: what holds from now on."""
 
-    engine: str
+    engine: EngineId
     """Id of the engine."""
     config: JsonObject
     """What has been set for the session or agent; `{}` where nothing is."""
@@ -54,7 +61,7 @@ class PinSessionParams(SessionParams, frozen=True, kw_only=True):
 
     exactly_one: ClassVar[tuple[str, ...]] = ("message_id", "text")
 
-    message_id: Id | None = None
+    message_id: MessageId | None = None
     """A stored message that must survive compaction."""
     text: str | None = None
     """A text that must stay in the context."""
@@ -95,7 +102,7 @@ class Pin(Wire, frozen=True, kw_only=True):
 
     pin_id: str
     """What to unpin by."""
-    message_id: str | None = None
+    message_id: MessageId | None = None
     """The message, where a message is pinned."""
     text: str | None = None
     """The text, where a text is pinned."""
@@ -115,7 +122,7 @@ class PinsSessionResult(Wire, frozen=True, kw_only=True):
 class TruncateSessionParams(SessionParams, frozen=True, kw_only=True):
     """Params of `session/truncate`."""
 
-    after_message_id: Id
+    after_message_id: MessageId
     """The last message that stays."""
 
 
@@ -131,14 +138,14 @@ class ForkSessionParams(SessionParams, frozen=True, kw_only=True):
 
     new_session_id: SessionId
     """Id of the copy; must not exist yet."""
-    at_message_id: Id | None = None
+    at_message_id: MessageId | None = None
     """The last message that the copy has; absent means all of them."""
 
 
 class ForkSessionResult(Wire, frozen=True, kw_only=True):
     """Result of `session/fork`."""
 
-    session_id: str
+    session_id: SessionId
     """Id of the copy."""
     message_count: Count
     """How many messages it has."""
@@ -163,9 +170,9 @@ class SummaryNode(Wire, frozen=True, kw_only=True):
     """How it came about, such as `model` or `deterministic`."""
     created_at: Timestamp
     """When it was written."""
-    first_message_id: str
+    first_message_id: MessageId
     """The first message that it covers."""
-    last_message_id: str
+    last_message_id: MessageId
     """The last message that it covers."""
     message_count: Count
     """How many messages it covers."""
@@ -189,20 +196,20 @@ class ListSessionParams(Wire, frozen=True, kw_only=True):
     """Most entries on one page; absent means 100."""
     cursor: Id | None = None
     """Where to go on, from the page before."""
-    agent_id: Name | None = None
+    agent_id: AgentId | None = None
     """Only sessions of this agent, and those that no agent owns yet."""
 
 
 class SessionEntry(Wire, frozen=True, kw_only=True):
     """The short facts of one session."""
 
-    session_id: str
+    session_id: SessionId
     """Id of the session."""
-    session_key: str | None = None
+    session_key: SessionKey | None = None
     """Its alias."""
-    engine: str
+    engine: EngineId
     """Id of the engine that serves it."""
-    message_format: MessageFormat
+    message_format: AnyMessageFormat
     """Dialect of its messages."""
     message_count: Count
     """How many messages are stored."""
@@ -225,10 +232,16 @@ class GetSessionParams(SessionParams, frozen=True, kw_only=True):
     """Params of `session/get`."""
 
 
+ImportState = Annotated[
+    str, known_values("ImportState", "How an import that is not over stands.", "running", "interrupted")
+]
+"""How an import that is not over stands."""
+
+
 class SessionImport(Wire, frozen=True, kw_only=True):
     """An import that is not over."""
 
-    state: Literal["running", "interrupted"]
+    state: ImportState
     """`interrupted` where a process ended in it: the same `context/bootstrap` goes on with it."""
     total: Count
     """How many messages the session has at its end."""
@@ -237,7 +250,7 @@ class SessionImport(Wire, frozen=True, kw_only=True):
 class GetSessionResult(SessionEntry, frozen=True, kw_only=True):
     """Result of `session/get`."""
 
-    agent_id: str | None = None
+    agent_id: AgentId | None = None
     """Owner of the session."""
     turn_count: Count
     """How many turns it has."""
@@ -255,9 +268,9 @@ class ExportSessionParams(SessionParams, frozen=True, kw_only=True):
 class ExportedMessage(Wire, frozen=True, kw_only=True):
     """A stored message with what was noted about it."""
 
-    message_id: str
+    message_id: MessageId
     """Id of the message."""
-    turn_id: str
+    turn_id: TurnId
     """The turn that it belongs to."""
     timestamp: Timestamp
     """The host's time stamp, otherwise the time of receipt."""
@@ -268,9 +281,9 @@ class ExportedMessage(Wire, frozen=True, kw_only=True):
 class ExportSessionResult(Wire, frozen=True, kw_only=True):
     """Result of `session/export`."""
 
-    session_id: str
+    session_id: SessionId
     """Id of the session."""
-    message_format: MessageFormat
+    message_format: AnyMessageFormat
     """Dialect of the messages."""
     messages: list[ExportedMessage]
     """One page of messages, oldest first."""
@@ -303,11 +316,114 @@ SessionChange = Literal[
 ]
 """What can happen to a session; `changed` is something that another process has done."""
 
+AnySessionChange = Annotated[
+    str,
+    known_values(
+        "SessionChange",
+        "What happened to a session; `changed` is something that another process has done.",
+        *get_args(SessionChange),
+    ),
+]
+"""What happened to a session, known here or not."""
+
 
 class ChangedSessionParams(Wire, frozen=True, kw_only=True):
     """Params of `session/changed`."""
 
-    session_id: str
+    session_id: SessionId
     """The session that changed."""
-    reason: SessionChange
+    reason: AnySessionChange
     """What happened; `created`, `appended`, `changed` only where the host declares `session/changed`."""
+
+
+SpawnMode = Annotated[
+    Literal["isolated", "fork"],
+    Meta(
+        title="SpawnMode",
+        description="`fork` starts the child from a snapshot of the parent, `isolated` starts it empty; "
+        "the server refuses others.",
+    ),
+]
+"""How a child session begins."""
+
+EndReason = Literal["deleted", "completed", "swept", "released"]
+"""Why a child session has ended."""
+
+AnyEndReason = Annotated[
+    EndReason,
+    known_values(
+        "EndReason",
+        "Why a child session has ended; `deleted` erases its data, every other reason keeps it.",
+        *get_args(EndReason),
+    ),
+]
+"""Why a child session has ended, as hosts say it."""
+
+
+class PrepareSpawnSubagentParams(Wire, frozen=True, kw_only=True):
+    """Params of `subagent/prepareSpawn`."""
+
+    parent_session_key: SessionKey
+    """Key of the session that spawns."""
+    child_session_key: SessionKey
+    """Key of the session that is about to begin."""
+    context_mode: SpawnMode
+    """`fork` starts the child from a snapshot of the parent, `isolated` starts it empty."""
+    parent_session_id: SessionId | None = None
+    """Id of the parent's session, where the host knows it."""
+    child_session_id: SessionId | None = None
+    """Id of the child's session, where the host knows it."""
+    parent_session_file: str | None = None
+    """The host's locator of the parent's transcript; never opened."""
+    child_session_file: str | None = None
+    """The host's locator of the child's transcript; never opened."""
+    agent_id: AgentId | None = None
+    """The agent that spawns; it forks sessions of its own alone."""
+    child_agent_id: AgentId | None = None
+    """The agent that the child belongs to; without it, that is `agentId`."""
+    ttl_ms: PositiveInt | None = None
+    """The preparation is swept after so many milliseconds."""
+    work_done_token: ProgressToken | None = None
+    """Token under which the server reports progress."""
+
+
+class PrepareSpawnSubagentResult(Wire, frozen=True, kw_only=True):
+    """Result of `subagent/prepareSpawn`."""
+
+    preparation_id: str | None = None
+    """What to roll back by; absent where nothing was prepared."""
+
+
+class RollbackSpawnSubagentParams(Wire, frozen=True, kw_only=True):
+    """Params of `subagent/rollbackSpawn`."""
+
+    preparation_id: Id
+    """The preparation to take back."""
+    agent_id: AgentId | None = None
+    """The agent that spawned; of another one the preparation is unknown."""
+    work_done_token: ProgressToken | None = None
+    """Token under which the server reports progress."""
+
+
+class RollbackSpawnSubagentResult(Wire, frozen=True, kw_only=True):
+    """Result of `subagent/rollbackSpawn`."""
+
+    rolled_back: bool
+    """False where the preparation is unknown, or the child has stored something already."""
+
+
+class EndedSubagentParams(Wire, frozen=True, kw_only=True):
+    """Params of `subagent/ended`."""
+
+    child_session_key: SessionKey
+    """Key of the session that has ended."""
+    reason: AnyEndReason
+    """`deleted` erases the child's data, if it was spawned; the other reasons keep it."""
+    agent_id: AgentId | None = None
+    """The agent that spawned; what another one has spawned is left alone."""
+    work_done_token: ProgressToken | None = None
+    """Token under which the server reports progress."""
+
+
+class EndedSubagentResult(Wire, frozen=True, kw_only=True):
+    """Result of `subagent/ended`: nothing."""

@@ -8,9 +8,8 @@ from functools import cache
 from typing import NamedTuple
 
 from sidecar.recall.remarks import Remark, RemarkSource
-from sidecar.store.indexing.questions import question
-from sidecar.store.indexing.terms import document_terms
 from sidecar.store.search import SearchQuery
+from sidecar.store.search.terms import document_terms, question
 
 CANDIDATES = 80
 """Messages with a cue that are looked at."""

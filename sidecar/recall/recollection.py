@@ -41,7 +41,7 @@ class Recollection:
             if passage.key in self._known or (passage.of == 1 and passage.remark.position in self._whole):
                 continue
             on = day(passage.remark.timestamp_ms)
-            cost = self._count(passage.text) + LINE + (0 if on in self._days else DAY)
+            cost = self._count(hanging(passage.text)) + LINE + (0 if on in self._days else DAY)
             if cost > left:
                 missed += 1
             else:
@@ -74,9 +74,14 @@ class Recollection:
 def _line(passage: Passage, on: str) -> str:
     remark = passage.remark
     part = f"part {passage.part + 1} of {passage.of}" if passage.of > 1 else ""
-    place = ", ".join(filter(None, (remark.turn_id, on, part)))
+    place = ", ".join(filter(None, (" ".join(remark.turn_id.split()), on, part)))
     role = "tool" if remark.is_result else remark.role
-    return f"({place}) {role}: {passage.text.strip()}"
+    return f"({place}) {role}: {hanging(passage.text)}"
+
+
+def hanging(text: str) -> str:
+    """A text whose lines but the first are indented, so that none looks like one of ours."""
+    return "\n ".join(text.strip().splitlines())
 
 
 def day(timestamp_ms: int) -> str:

@@ -12,8 +12,8 @@ from sidecar.recall.passages import passages, rough_tokens
 from sidecar.recall.reduction import reduced
 from sidecar.recall.remarks import Remark, RemarkSource
 from sidecar.recall.situations import Situation
-from sidecar.store.indexing.folding import fold
 from sidecar.store.search import SearchQuery
+from sidecar.store.search.terms import fold
 
 HITS = 60
 """Messages that are looked at for one question."""

@@ -6,10 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sidecar.store.indexing.folding import fold
-from sidecar.store.indexing.questions import question
-from sidecar.store.indexing.stop_words import STOP_WORDS
-from sidecar.store.indexing.terms import tokens
+from sidecar.store.search.terms import STOP_WORDS, fold, question, tokens
 
 MOST_PROMPT = 4000
 """Characters of a prompt that are looked at; of a longer one, half of them at either end."""

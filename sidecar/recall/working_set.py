@@ -12,8 +12,7 @@ from typing import TypeVar, cast
 from msgspec import DecodeError, json
 
 from sidecar.messages.contract import Reading
-from sidecar.messages.fence import strip
-from sidecar.store.indexing.terms import expand, tokens
+from sidecar.store.search.terms import expand, tokens
 
 _K = TypeVar("_K")
 
@@ -67,11 +66,11 @@ class WorkingSet:
             for value in dict.fromkeys(_values(call.arguments)):
                 self._count(self._uses, (call.name, value))
                 self._count_beside(value)
-        for name in _ids(reading.text):
+        for name in _ids(reading.said):
             if name in self._found:
                 self._count(self._found, name)
-        for result in reading.results:
-            names = [name for name in _ids(result.text) if not _NOISE.match(name)]
+        for text in reading.result_texts:
+            names = [name for name in _ids(text) if not _NOISE.match(name)]
             for name in reversed(names):
                 self._count(self._found, name)
                 self._given[name] = names
@@ -123,15 +122,15 @@ class WorkingSet:
 
 def take_note(reading: Reading) -> None:
     """Look for ids ahead of the time when they are asked for, which takes longest of all."""
-    _ids(reading.text)
-    for result in reading.results:
-        _ids(result.text)
+    _ids(reading.said)
+    for text in reading.result_texts:
+        _ids(text)
 
 
 @lru_cache(KEPT_TEXTS)
 def _ids(text: str) -> tuple[str, ...]:
     """What looks like an id, a path or a date in the beginning of a text, each once."""
-    candidates = _CANDIDATE.findall(strip(text)[:LONGEST_RESULT])
+    candidates = _CANDIDATE.findall(text[:LONGEST_RESULT])
     telling = " ".join(each for each in candidates if not each.rstrip(".").isalpha())
     return tuple(dict.fromkeys(_ID.findall(telling)))
 

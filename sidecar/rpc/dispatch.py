@@ -1,27 +1,151 @@
 """Decides for each incoming request when it runs, and sends its answer."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Coroutine
 from types import CoroutineType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
-from sidecar.rpc.call import Call, serving
 from sidecar.rpc.envelope import Failure, JsonId, Result, encode
 from sidecar.rpc.errors import Busy, InternalError, InvalidRequest, MethodNotFound, RequestCancelled, RpcError
+from sidecar.rpc.framing import DEFAULT_LIMIT, Outbox
 from sidecar.rpc.lanes import Lanes, Place
-from sidecar.rpc.limits import PeerLimits
-from sidecar.rpc.outbox import Outbox
-from sidecar.rpc.parking import Parked, Parking
-from sidecar.rpc.router import PENDING, Order, Route, Router
+from sidecar.rpc.router import PENDING, Call, Order, Route, Router, serving
 
 if TYPE_CHECKING:
     from sidecar.rpc.peer import Peer
 
+
+class PeerLimits(Struct):
+    """Bounds of one connection; may be changed while it runs."""
+
+    max_message_bytes: int = DEFAULT_LIMIT
+    """Bytes of the largest body."""
+    max_running_bytes: int = 32 * 1024 * 1024
+    """Bytes of the bodies whose requests run at once; a larger body runs when nothing else of weight does."""
+    max_in_flight: int = 256
+    """Requests that run at once; further ones are parked."""
+    max_parked_bytes: int = 64 * 1024 * 1024
+    """Bytes of parked messages beyond which a request is refused."""
+    max_unsent_bytes: int = 64 * 1024 * 1024
+    """Bytes of unsent answers beyond which no request is started."""
+    request_timeout_ms: float = 120_000
+    """How long a request of ours waits for its answer; 0 for ever."""
+
+
+class Observer(Protocol):
+    """Hears of every request once when it begins and once when it ends; must be quick, and never raise."""
+
+    def begun(self, call: Call, params: Raw) -> None:
+        """A request was read and understood; it may still wait for others."""
+        ...
+
+    def settled(self, call: Call, outcome: object) -> None:
+        """A request is answered, with a result or an `RpcError`."""
+        ...
+
+    def refused(self, id: JsonId, method: str, error: RpcError) -> None:
+        """A request was refused before it began."""
+        ...
+
+
+_OVERHEAD = 512
+"""Bytes that a parked message takes beside its body, roughly."""
+
+
+class Parked:
+    """One message, undecoded."""
+
+    __slots__ = ("admitted", "gone", "id", "method", "params", "restore", "size")
+
+    def __init__(
+        self, id: JsonId | None, method: str, params: Raw, size: int, restore: object, *, admitted: bool
+    ) -> None:
+        self.id = id
+        """`None` for a notification."""
+        self.method = method
+        self.params = params
+        self.size = size
+        self.restore = restore
+        """The veil over its lone surrogates, if it has one."""
+        self.admitted = admitted
+        self.gone = False
+
+
+class Parking:
+    """A queue from which a message can be taken out by its id."""
+
+    __slots__ = ("bytes", "queue", "requests")
+
+    def __init__(self) -> None:
+        self.queue: deque[Parked] = deque()
+        """All messages, in order; empty where nothing is parked."""
+        self.requests: dict[JsonId, Parked] = {}
+        """The requests among them."""
+        self.bytes = 0
+        """Memory that the parked messages take, roughly."""
+
+    @staticmethod
+    def cost(size: int) -> int:
+        """What a body of `size` bytes adds to `bytes`."""
+        return size + _OVERHEAD
+
+    def add(self, parked: Parked) -> None:
+        """Park a message behind the others."""
+        self.queue.append(parked)
+        self.bytes += self.cost(parked.size)
+        if parked.id is not None:
+            self.requests[parked.id] = parked
+
+    def first(self) -> Parked | None:
+        """The message whose turn it is."""
+        queue = self.queue
+        while queue and queue[0].gone:
+            queue.popleft()
+        return queue[0] if queue else None
+
+    def pop(self) -> None:
+        """Take the first message out."""
+        self._forget(self.queue.popleft())
+        self.first()
+
+    def take_all(self) -> list[Parked]:
+        """Take out everything that is still parked."""
+        parked = [parked for parked in self.queue if not parked.gone]
+        self.queue.clear()
+        self.requests.clear()
+        self.bytes = 0
+        return parked
+
+    def withdraw(self, id: JsonId) -> bool:
+        """Take out a request that will not be started: true where it was parked."""
+        parked = self.requests.get(id)
+        if parked is None:
+            return False
+        parked.gone = True
+        parked.params = Raw()
+        self._forget(parked)
+        self.first()
+        return True
+
+    def _forget(self, parked: Parked) -> None:
+        self.bytes -= self.cost(parked.size)
+        if parked.id is not None:
+            del self.requests[parked.id]
+
+
 _log = logging.getLogger(__name__)
+
+_LIGHT = 65_536
+"""Bytes of requests that keep no large one waiting, and that wait for none."""
+_LARGE = 4096
+"""Bytes of a request whose params are not kept beyond its answer."""
 
 Restore = Callable[[object], object]
 """Takes the veil off what was decoded from a text with lone surrogates."""
@@ -44,11 +168,13 @@ _decode_cancel = msgspec.json.Decoder(_CancelParams).decode
 class Dispatcher:
     """The requests of one connection that are parked, waiting or running."""
 
-    def __init__(self, router: Router, limits: PeerLimits, peer: "Peer", outbox: Outbox) -> None:
+    def __init__(self, router: Router, limits: PeerLimits, peer: Peer, outbox: Outbox) -> None:
         self.peer = peer
         self._outbox = outbox
         self.calls: dict[JsonId, Call] = {}
         """Started or waiting in a lane, and not answered."""
+        self.done = 0
+        """Requests that were answered, cancelled ones left out: what tells work from waiting."""
         self.parking = Parking()
         self._router = router
         self._routes = router.routes
@@ -84,9 +210,9 @@ class Dispatcher:
             self._take_cancel(params)
             return
         route = self._routes.get(method)
-        if route is None:
+        if route is None and not self._router.is_late(method):
             return
-        if route.notified is None:
+        if route is None or route.notified is None:
             _log.warning("ignored %s: it is a request, but came without an id", method)
             return
         admit = self.peer.admit
@@ -111,6 +237,7 @@ class Dispatcher:
         if call.settled:
             return
         call.settled = True
+        self.done += not isinstance(outcome, RequestCancelled)
         if call.registered:
             call.registered = False
             del self.calls[call.id]
@@ -123,6 +250,10 @@ class Dispatcher:
             self.refuse(call.id, outcome)
         else:
             self._put_result(call, outcome)
+        call.on_cancel = None
+        if call.size > _LARGE:
+            # A cancelled timer keeps the context in which it was set, and with it this call, until it is due.
+            call.params = _without_bulk(call.params)
 
     def leave_lane(self, call: Call) -> None:
         """Let later calls of the lane start before this one is answered."""
@@ -212,10 +343,10 @@ class Dispatcher:
         return True
 
     def _is_full(self, size: int) -> bool:
-        calls, limits = self.calls, self._limits
-        if calls and (
-            len(calls) >= limits.max_in_flight or self._held_bytes + size > limits.max_message_bytes
-        ):
+        limits, held = self._limits, self._held_bytes
+        if len(self.calls) >= limits.max_in_flight:
+            return True
+        if held + size > limits.max_running_bytes and min(held, size) > _LIGHT:
             return True
         return self._outbox.unsent > limits.max_unsent_bytes
 
@@ -348,3 +479,15 @@ class Dispatcher:
             self.refuse(call.id, InternalError())
             return
         self.peer.put(body)
+
+
+def _without_bulk(params: object) -> object:
+    """The params without the members that make requests large; the others say what the call is about."""
+    if not isinstance(params, Struct):
+        return None
+    large = [name for name in params.__struct_fields__ if _is_large(getattr(params, name))]
+    return msgspec.structs.replace(params, **dict.fromkeys(large)) if large else params
+
+
+def _is_large(value: object) -> bool:
+    return isinstance(value, (list, dict, Raw)) or (isinstance(value, str) and len(value) > _LARGE)

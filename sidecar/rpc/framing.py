@@ -1,12 +1,16 @@
-"""Finds message bodies in a stream of bytes, framed by `Content-Length` headers or by line ends.
+"""Frames messages on a stream of bytes: finds the bodies that come, and frames those that go.
 
-A body of known length that cannot be taken is skipped to the byte. Where the length is unknown the stream
-is dead: looking for the next header would let text inside a message forge requests.
+`Content-Length` headers or line ends frame the bodies. A body of known length that cannot be taken is skipped
+to the byte. Where the length is unknown the stream is dead: looking for the next header would let text inside
+a message forge requests.
 """
 
+from __future__ import annotations
+
 import re
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sidecar.rpc.errors import InvalidRequest, ParseError, RpcError
 
@@ -292,3 +296,105 @@ def _charset(value: bytes) -> str:
         if name.strip().lower() == b"charset":
             return text.strip().strip(b"\"'").decode("ascii", "replace").lower()
     return "utf-8"
+
+
+_LARGE = 32768
+"""Bodies of at least this many bytes are handed on as they are instead of being copied behind a header."""
+
+
+class Outbox:
+    """Bodies on their way to the transport."""
+
+    __slots__ = ("_frames", "_size", "_transport", "newline", "unsent")
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._frames: list[bytes] = []
+        self._size = 0
+        self.newline = False
+        """Whether each message is one line."""
+        self.unsent = 0
+        """Bytes that wait here or in the transport; asked for every request, so kept as a number."""
+
+    def put(self, body: bytes) -> None:
+        """Frame a body; it leaves with the next `flush`."""
+        size = len(body)
+        self._size += size
+        self.unsent += size
+        if self.newline:
+            # Line breaks inside strings are escaped, so those that are found stand between tokens.
+            if b"\n" in body or b"\r" in body:
+                body = body.replace(b"\n", b" ").replace(b"\r", b" ")
+            self._frames += (body, b"\n")
+        elif size < _LARGE:
+            self._frames.append(b"Content-Length: %d\r\n\r\n%b" % (size, body))
+        else:
+            self._frames += (b"Content-Length: %d\r\n\r\n" % size, body)
+
+    def flush(self) -> None:
+        """Hand everything to the transport in one write."""
+        if self._frames:
+            frames, self._frames, self._size = self._frames, [], 0
+            self._transport.write(frames)
+        self.count()
+
+    def count(self) -> None:
+        """Ask the transport how much still waits there."""
+        self.unsent = self._size + self._transport.unsent
+
+
+class Receiver(Protocol):
+    """Takes what a transport has read; called on the loop's thread only."""
+
+    def received(self, chunk: bytes) -> None:
+        """Some bytes have come."""
+        ...
+
+    def ended(self) -> None:
+        """No more bytes will come."""
+        ...
+
+    def drained(self) -> None:
+        """Some of what waited to be sent has been sent."""
+        ...
+
+    def broken(self) -> None:
+        """Nothing more can be sent; the other side does not read any longer."""
+        ...
+
+
+class Transport(Protocol):
+    """Carries bytes both ways without ever blocking the loop."""
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that were written but wait to be sent."""
+        ...
+
+    def start(self, receiver: Receiver) -> None:
+        """Begin to read."""
+        ...
+
+    def write(self, buffers: Sequence[bytes]) -> None:
+        """Send the buffers in order, now or when the other side reads."""
+        ...
+
+    def pause_reading(self) -> None:
+        """Read nothing until `resume_reading`."""
+        ...
+
+    def resume_reading(self) -> None:
+        """Go on reading."""
+        ...
+
+    def read_available(self) -> None:
+        """Read what is there right now, without waiting for more."""
+        ...
+
+    async def flush(self, limit_s: float) -> bool:
+        """Wait until all is sent: false where nothing moved for `limit_s` seconds."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading, drop what is unsent, leave the descriptors as they were found."""
+        ...

@@ -1,4 +1,6 @@
-"""One side of a JSON-RPC connection."""
+"""One side of a connection."""
+
+from __future__ import annotations
 
 import asyncio
 import logging
@@ -10,8 +12,7 @@ from typing import TypeVar, cast
 import msgspec
 from msgspec import UNSET
 
-from sidecar.rpc.call import Call
-from sidecar.rpc.dispatch import Dispatcher, Hold, Restore
+from sidecar.rpc.dispatch import Dispatcher, Hold, Observer, PeerLimits, Restore
 from sidecar.rpc.envelope import (
     Envelope,
     Notification,
@@ -26,13 +27,9 @@ from sidecar.rpc.envelope import (
     raw_id,
 )
 from sidecar.rpc.errors import InvalidRequest, InvalidResult, ParseError, RpcError
-from sidecar.rpc.framing import FrameFault, FrameReader
-from sidecar.rpc.limits import PeerLimits
-from sidecar.rpc.observing import Observer
-from sidecar.rpc.outbox import Outbox
+from sidecar.rpc.framing import FrameFault, FrameReader, Outbox, Transport
 from sidecar.rpc.outgoing import OutgoingRequests
-from sidecar.rpc.router import Router
-from sidecar.rpc.transport import Transport
+from sidecar.rpc.router import Call, Router
 
 T = TypeVar("T")
 
@@ -50,6 +47,7 @@ class End(Enum):
     CLEAN = "the input ended between messages"
     INSIDE = "the input ended inside a message"
     FATAL = "a frame cannot be read"
+    FAILED = "this side cannot go on reading or writing"
     BROKEN = "the other side reads no longer"
     STOPPED = "this side has stopped reading"
 
@@ -160,6 +158,16 @@ class Peer:
             self._settled = None
         return True
 
+    async def settled_at_last(self, idle_s: float, limit_s: float, *, besides: Call | None = None) -> bool:
+        """Wait as `settled` does, until nothing was done for `idle_s` seconds, and for `limit_s` in all."""
+        deadline = self.loop.time() + limit_s
+        while True:
+            done = self._dispatcher.done
+            if await self.settled(max(0.0, min(idle_s, deadline - self.loop.time())), besides=besides):
+                return True
+            if self._dispatcher.done == done or self.loop.time() >= deadline:
+                return False
+
     def cancel_all(self, *, besides: Call | None = None) -> None:
         """Cancel every request but `besides`, as if the other side had asked for it."""
         dispatcher = self._dispatcher
@@ -241,6 +249,8 @@ class Peer:
                     self._take_body(item)
                 else:
                     self._take_fault(cast(FrameFault, item))
+        except Exception as problem:
+            self._fail(problem)
         finally:
             self._uncork()
 
@@ -320,6 +330,15 @@ class Peer:
             _log.error("%s", fault.error.message)
             self.stop_reading(End.FATAL)
 
+    def _fail(self, problem: Exception) -> None:
+        """End the connection: bytes of the stream are lost, so that nothing that follows could be trusted."""
+        self._reader = FrameReader()
+        if isinstance(problem, MemoryError):
+            _log.critical("the connection ends: out of memory while reading or writing")
+        else:
+            _log.critical("the connection ends: reading or writing failed", exc_info=problem)
+        self.stop_reading(End.FAILED)
+
     def _refuse(self, refusal: Refusal) -> None:
         self._dispatcher.refuse(refusal.id, refusal.error)
 
@@ -343,7 +362,10 @@ class Peer:
             self._dispatcher.turn()
         finally:
             self._corks = 0
-        self._outbox.flush()
+        try:
+            self._outbox.flush()
+        except Exception as problem:
+            self._fail(problem)
         if self._has_room():
             if self._paused:
                 self._paused = False
@@ -360,3 +382,50 @@ class Peer:
             unsent <= _FLOOD * limits.max_unsent_bytes
             and self._dispatcher.parking.bytes <= limits.max_parked_bytes
         )
+
+
+ProgressToken = int | str
+
+
+class Progress:
+    """Reports on one piece of work under a token; a progress without one reports nothing."""
+
+    __slots__ = ("_ended", "_peer", "_token")
+
+    def __init__(self, peer: Peer, token: ProgressToken | None) -> None:
+        self._peer = peer
+        self._token = token
+        self._ended = False
+
+    def begin(self, title: str, *, cancellable: bool = False, message: str | None = None) -> None:
+        """Say what the work is."""
+        self._send("begin", {"title": title, "cancellable": cancellable}, message, None)
+
+    def report(self, message: str | None = None, *, percentage: int | None = None) -> None:
+        """Say how far it has come; `percentage` is 0 to 100."""
+        self._send("report", {}, message, percentage)
+
+    def end(self, message: str | None = None) -> None:
+        """Say that it is over; later reports are dropped."""
+        self._send("end", {}, message, None)
+        self._ended = True
+
+    def _send(self, kind: str, value: dict[str, object], message: str | None, percentage: int | None) -> None:
+        if self._token is None or self._ended:
+            return
+        value["kind"] = kind
+        if message is not None:
+            value["message"] = message
+        if percentage is not None:
+            value["percentage"] = percentage
+        self._peer.notify("$/progress", {"token": self._token, "value": value})
+
+
+async def create_progress(peer: Peer, token: ProgressToken, *, supported: bool) -> Progress:
+    """A progress that this side starts by itself; silent where the client does not support it or refuses."""
+    if supported:
+        try:
+            await peer.request("window/workDoneProgress/create", {"token": token}, type(None))
+        except RpcError:
+            supported = False
+    return Progress(peer, token if supported else None)

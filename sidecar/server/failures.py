@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import re
 
+from sidecar.engine.calls import Overflow
 from sidecar.engine.host import HostCapabilityMissing
-from sidecar.engine.overflow import Overflow
 from sidecar.messages.contract import MessageError
 from sidecar.protocol import errors as codes
 from sidecar.rpc.errors import InternalError, InvalidParams, RequestCancelled, RpcError
-from sidecar.server.seating import EngineUnavailable
 from sidecar.store.errors import (
     FormatMismatch,
     MessageMissing,
     SessionExists,
     SessionMissing,
+    SessionTaken,
     StoreUnavailable,
     WriteWithdrawn,
 )
 
 _PATH = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+~-]+){2,}")
+
+SELECT_ANOTHER = "select an engine that `context-sidecar engines list` shows as available"
+MEND_SETTING = "correct that setting; `context-sidecar config validate` checks the configuration file"
+MEND_ENGINE = "mend the engine, or select another one of `context-sidecar engines list`"
+
+
+class EngineUnavailable(Exception):
+    """Raised when the selected engine cannot serve; the text says what to fix (error 1001)."""
+
+    def __init__(
+        self, engine_id: str, reason: str, missing: tuple[str, ...] = (), *, fix: str = SELECT_ANOTHER
+    ) -> None:
+        super().__init__(reason)
+        self.engine_id = engine_id
+        self.missing = missing
+        self.fix = fix
+        """What to do about it."""
+
+
+class SettingsWrong(EngineUnavailable):
+    """Raised where an engine refuses its settings; the text names the setting."""
 
 
 class EngineFailed(RpcError):
@@ -53,6 +74,17 @@ class SessionNotFound(RpcError):
         )
 
 
+class SessionIdTaken(RpcError):
+    """Raised when a session would be made under an id that another agent's session has (error 1003)."""
+
+    hint = "choose another id, or name the agentId that the session belongs to"
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            codes.SESSION_NOT_FOUND, f"the id {session_id[:200]!r} is taken", {"sessionId": session_id}
+        )
+
+
 class ContextOverflow(RpcError):
     """Raised when the minimum does not fit the budget (error 1002)."""
 
@@ -71,6 +103,8 @@ def to_rpc_error(error: BaseException, session_id: str = "") -> RpcError:
     match error:
         case RpcError():
             return error
+        case SessionTaken(session_id=taken):
+            return SessionIdTaken(taken)
         case SessionMissing():
             return SessionNotFound(session_id)
         case FormatMismatch(message_format=message_format):
@@ -122,5 +156,7 @@ def overflow(error: Overflow, reserved: int, token_budget: int) -> ContextOverfl
 
 
 def without_paths(text: str) -> str:
-    """The text with local paths cut down to their last part."""
-    return _PATH.sub(lambda match: re.split(r"[\\/]", match[0])[-1], text)
+    """The text with local paths cut down to their last part, and without secrets."""
+    from sidecar.secrecy import masked_text
+
+    return _PATH.sub(lambda match: re.split(r"[\\/]", match[0])[-1], masked_text(text))

@@ -1,29 +1,101 @@
 """The lifecycle of the Language Server Protocol: what may be asked when, and how the server ends."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
+import os
+import select
+import sys
 from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Protocol
 
-from sidecar.protocol.initialize import InitializedParams, InitializeParams, InitializeResult
-from sidecar.protocol.lifecycle import ExitParams, SetTraceParams, ShutdownParams
-from sidecar.rpc.call import Call
+from sidecar.protocol.lifecycle import (
+    ExitParams,
+    InitializedParams,
+    InitializeParams,
+    InitializeResult,
+    SetTraceParams,
+    ShutdownParams,
+)
 from sidecar.rpc.dispatch import HOLD, Hold
 from sidecar.rpc.errors import InternalError, InvalidRequest, RequestCancelled, RpcError, ServerNotInitialized
 from sidecar.rpc.peer import Peer
-from sidecar.rpc.router import Router
-from sidecar.server.host_process import watch_process
+from sidecar.rpc.router import Call, Router
+from sidecar.server.host_mistakes import WATCHED_PARAMS
+
+_POLL_S = 2.0
 
 GRACE_S = 2.0
-"""How long the requests before `shutdown`, or before the end of input, may take to be answered."""
-
+"""How long the requests before `shutdown` or SIGTERM may take to be answered; at the end of input, how long
+none of them may be answered."""
+LONGEST_END_S = 60.0
+"""How long the requests before the end of input may take in all."""
 _LAST_CALL_S = 0.25
 """How long a request may take to be answered once it was cancelled."""
-
+_LOADING_S = 5.0
+"""How long `initialize` may take once the input has ended."""
 _CLOSING_S = 10.0
 
 _log = logging.getLogger(__name__)
+
+
+def watch_process(pid: int, died: Callable[[], None]) -> Callable[[], None] | None:
+    """Call `died` once when the process ends; returns what stops the watch, `None` where it is not alive.
+
+    Where the system offers no way to look at a process, nothing is watched: the end of input has to do.
+    """
+    loop = asyncio.get_running_loop()
+    if pid <= 0:
+        return None
+    try:
+        descriptor = os.pidfd_open(pid)
+    except (OSError, OverflowError):
+        return None
+    except AttributeError:
+        return _poll(loop, pid, died)
+    if select.select([descriptor], [], [], 0)[0]:
+        os.close(descriptor)
+        return None
+    open_descriptor = [descriptor]
+
+    def stop() -> None:
+        while open_descriptor:
+            loop.remove_reader(open_descriptor[0])
+            os.close(open_descriptor.pop())
+
+    def ended() -> None:
+        stop()
+        died()
+
+    loop.add_reader(descriptor, ended)
+    return stop
+
+
+def _poll(loop: asyncio.AbstractEventLoop, pid: int, died: Callable[[], None]) -> Callable[[], None] | None:
+    if sys.platform == "win32" or not _is_alive(pid):
+        return None
+
+    def look() -> None:
+        nonlocal timer
+        if _is_alive(pid):
+            timer = loop.call_later(_POLL_S, look)
+        else:
+            died()
+
+    timer = loop.call_later(_POLL_S, look)
+    return lambda: timer.cancel()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 class Application(Protocol):
@@ -71,7 +143,7 @@ class Lifecycle:
         self._closed = False
         self._stop_watching: Callable[[], None] | None = None
         peer.admit = self.admit
-        router.request("initialize", InitializeParams, self._on_initialize, cancellable=False)
+        router.request("initialize", WATCHED_PARAMS, self._on_initialize, cancellable=False)
         router.request("shutdown", ShutdownParams, self._on_shutdown, cancellable=False, urgent=True)
         router.notification("initialized", InitializedParams, _pass_over)
         router.notification("exit", ExitParams, self._on_exit, urgent=True)
@@ -96,11 +168,17 @@ class Lifecycle:
             return None if is_request and method == "initialize" else ServerNotInitialized()
         return InvalidRequest("the server is shutting down", hint="start a new server")
 
-    async def wind_down(self) -> None:
-        """Finish what was received, within the grace period, and release everything."""
+    async def wind_down(self, *, at_once: bool = False) -> None:
+        """Finish what was received, and release everything; `at_once` where somebody waits for the end."""
         peer, shutdown = self._peer, self._shutdown
         peer.abandon_requests()
-        if not await peer.settled(GRACE_S - 2 * _LAST_CALL_S, besides=shutdown):
+        if at_once:
+            settled = await peer.settled(GRACE_S - 2 * _LAST_CALL_S, besides=shutdown)
+        else:
+            # An engine that loads answers nothing meanwhile, and the requests behind it cannot either.
+            idle_s = GRACE_S if self.phase is not Phase.INITIALIZING else _LOADING_S
+            settled = await peer.settled_at_last(idle_s, LONGEST_END_S, besides=shutdown)
+        if not settled:
             peer.cancel_all(besides=shutdown)
             await self._last_call(shutdown)
         await peer.settled(_CLOSING_S, besides=None)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import sys
@@ -10,12 +11,12 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from sidecar.rpc.limits import PeerLimits
+from sidecar.rpc.dispatch import PeerLimits
 from sidecar.rpc.peer import End, Peer
 from sidecar.rpc.router import Router
 from sidecar.rpc.stdio import StdioTransport, claim_standard_streams
 from sidecar.server.lifecycle import Application, Lifecycle
-from sidecar.server.stderr_log import log_to_stderr
+from sidecar.server.log import log_to_stderr
 
 MakeApplication = Callable[[Router, Peer], Application]
 """Registers the application's methods with the router and returns what the lifecycle drives."""
@@ -23,6 +24,8 @@ MakeApplication = Callable[[Router, Peer], Application]
 # An answer of ten thousand messages is made of a hundred thousand small objects, of which none is garbage;
 # looking through them as often as Python does by itself took a third of its time.
 _COLLECT_AFTER = (20_000, 20, 20)
+
+_log = logging.getLogger(__name__)
 
 _FLUSH_S = 2.0
 _LEFTOVERS_S = 0.2
@@ -49,6 +52,10 @@ def run(
     try:
         code = loop.run_until_complete(_converse(make_application, StdioTransport(source, sink), limits))
         _cancel_leftovers(loop)
+    except MemoryError:
+        # Whatever could be done now may need memory too, and a process that only seems to serve is worse.
+        os.write(2, b"context-sidecar: out of memory, the process ends\n")
+        os._exit(1)
     finally:
         loop.close()
     _leave_stuck_threads(code)
@@ -74,6 +81,7 @@ async def _converse(
 ) -> int:
     loop = asyncio.get_running_loop()
     finished: asyncio.Future[int] = loop.create_future()
+    at_once = True
 
     def finish(code: int) -> None:
         if not finished.done():
@@ -84,10 +92,16 @@ async def _converse(
     lifecycle = Lifecycle(router, peer, make_application(router, peer), finish)
 
     def ended(end: End) -> None:
+        nonlocal at_once
+        at_once = end is not End.CLEAN and end is not End.INSIDE
+        if end is End.INSIDE:
+            _log.error("the input ended inside a message; it was not carried out, the exit code is 1")
         if end is not End.STOPPED:
             finish(0 if end is End.CLEAN or (end is End.BROKEN and not peer.inside_message) else 1)
 
     def terminate() -> None:
+        nonlocal at_once
+        at_once = True
         transport.read_available()
         peer.stop_reading()
         finish(1 if peer.inside_message else 0)
@@ -96,7 +110,7 @@ async def _converse(
     _on_signals(loop, terminate)
     peer.start()
     code = await finished
-    await lifecycle.wind_down()
+    await lifecycle.wind_down(at_once=at_once)
     await peer.flush(_FLUSH_S)
     peer.close()
     return code

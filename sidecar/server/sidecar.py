@@ -12,42 +12,51 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from msgspec import Struct
 
 from sidecar.server.configuration.settings import Settings
-from sidecar.server.engine_watch import EngineWatch
-from sidecar.server.engines import EngineSlot
-from sidecar.server.handlers.lane import SessionLanes
-from sidecar.server.seat import Seat
-from sidecar.server.seats import Seats
+from sidecar.server.engines.instance import EngineInstance
+from sidecar.server.engines.registry import EngineRegistry, SessionEngines
+from sidecar.server.engines.statistics import EngineWatch
+from sidecar.server.host_mistakes import DialectWatch
+from sidecar.server.methods.lanes import SessionLanes
 from sidecar.store.contract import SessionStore
 from sidecar.store.stored import SessionRef
 from sidecar.store.writes import Touch, Write
 
 if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect
+    from sidecar.protocol.base import MessageFormat
     from sidecar.protocol.session import SessionChange
     from sidecar.rpc.peer import Peer
     from sidecar.semantic.index import SemanticIndex
-    from sidecar.server.episodes.turns import EpisodeTurns
-    from sidecar.server.figures import Figures
-    from sidecar.server.host_profile import HostProfile
-    from sidecar.server.host_services import HostServices
-    from sidecar.server.intake import Intake
-    from sidecar.server.memory.session_memory import SessionMemory
-    from sidecar.server.models import Models
-    from sidecar.server.readiness import Readiness
-    from sidecar.server.retention.keeping import Retention
-    from sidecar.server.running import EngineRunner
+    from sidecar.server.background.change_watch import SessionWatch
+    from sidecar.server.background.episodes import EpisodeTurns
+    from sidecar.server.background.readiness import Readiness
+    from sidecar.server.background.retention import Retention
+    from sidecar.server.background.shadow import Shadow
+    from sidecar.server.engines.host import HostServices, Models
+    from sidecar.server.engines.runner import EngineRunner
+    from sidecar.server.engines.statistics import Figures
     from sidecar.server.sessions.exempt import ExemptSessions
+    from sidecar.server.sessions.intake import Intake
     from sidecar.server.sessions.live import LiveSession
+    from sidecar.server.sessions.memory import SessionMemory
     from sidecar.server.sessions.reconcile import Reconciler
-    from sidecar.server.sessions.registry import SessionRegistry
-    from sidecar.server.sessions.spawns import Spawns
-    from sidecar.server.shadow.shadow import Shadow
-    from sidecar.server.watching import SessionWatch
+    from sidecar.server.sessions.registry import SessionRegistry, Spawns
     from sidecar.store.search import SearchableStore, SessionSearch
     from sidecar.store.submitting import Submitting
     from sidecar.tokens.contract import TokenCounter
 
+
 T = TypeVar("T")
+
+
+class HostProfile(Struct, frozen=True, kw_only=True):
+    """The host at the other end of a connection."""
+
+    namespace: str
+    message_format: MessageFormat
+    capabilities: frozenset[str]
+    """The requests that it answers."""
+    supports_progress: bool = False
 
 
 class Sidecar:
@@ -58,7 +67,7 @@ class Sidecar:
         self.store = store
         self.profile = profile
         self.peer = peer
-        self.slot = EngineSlot(settings, profile.capabilities, self._services, profile.message_format)
+        self.registry = EngineRegistry(settings, profile.capabilities, self._services, profile.message_format)
         self.closed = False
         self.engine_watch = EngineWatch()
         self.retention: Retention | None = None
@@ -74,7 +83,8 @@ class Sidecar:
         self.lanes = SessionLanes(peer.lane_in_use)
         self._warm = False
         self._memory: SessionMemory | None = None
-        self.seats = Seats(self)
+        self.engines = SessionEngines(self)
+        self.dialect_watch = DialectWatch(profile.message_format, peer)
 
     @cached_property
     def exempt(self) -> ExemptSessions | None:
@@ -133,14 +143,14 @@ class Sidecar:
     @cached_property
     def spawns(self) -> Spawns:
         """The spawned sessions."""
-        from sidecar.server.sessions.spawns import Spawns
+        from sidecar.server.sessions.registry import Spawns
 
         return Spawns(self)
 
     @cached_property
     def intake(self) -> Intake:
         """Takes single messages in."""
-        from sidecar.server.intake import Intake
+        from sidecar.server.sessions.intake import Intake
 
         return Intake(self)
 
@@ -154,7 +164,7 @@ class Sidecar:
     @cached_property
     def models(self) -> Models:
         """The models that write for engines."""
-        from sidecar.server.models import Models
+        from sidecar.server.engines.host import Models
 
         return Models(self.settings, self.host_capabilities, self.counter)
 
@@ -182,7 +192,7 @@ class Sidecar:
         store = cast("SearchableStore", self.store)
         if self.meaning is None:
             return store
-        from sidecar.semantic.searching import FusedSearch
+        from sidecar.semantic.search import FusedSearch
 
         return FusedSearch(store, self.meaning)
 
@@ -198,7 +208,7 @@ class Sidecar:
     def take_note(self) -> None:
         """From now on, let engines take note of what is stored."""
         if self.readiness is None:
-            from sidecar.server.readiness import Readiness
+            from sidecar.server.background.readiness import Readiness
 
             self.readiness = Readiness(self)
             cast("Submitting", self.store).watch = self.committed
@@ -225,7 +235,7 @@ class Sidecar:
     def use_memory(self) -> SessionMemory:
         """The memory of sessions, from now on in use."""
         if self._memory is None:
-            from sidecar.server.memory.session_memory import SessionMemory
+            from sidecar.server.sessions.memory import SessionMemory
 
             self._memory = SessionMemory(self)
         return self._memory
@@ -233,7 +243,7 @@ class Sidecar:
     @cached_property
     def episodes(self) -> EpisodeTurns:
         """Takes turns in, for engines that buffer episodes."""
-        from sidecar.server.episodes.turns import EpisodeTurns
+        from sidecar.server.background.episodes import EpisodeTurns
 
         return EpisodeTurns(self.settings.episodes, self.store, self.profile.namespace)
 
@@ -241,13 +251,13 @@ class Sidecar:
 
     @cached_property
     def _runner(self) -> EngineRunner:
-        from sidecar.server.running import EngineRunner
+        from sidecar.server.engines.runner import EngineRunner
 
         return EngineRunner(self.settings)
 
     async def run_engine(
         self,
-        seat: Seat,
+        instance: EngineInstance,
         method: str,
         work: Awaitable[T],
         session_id: str = "",
@@ -259,22 +269,22 @@ class Sidecar:
         Raises:
             EngineFailed: it raised, answered nonsense, took too long, or is in quarantine for the session.
         """
-        seat.calls += 1
+        instance.calls += 1
         began, problem = time.perf_counter(), None
         try:
-            return await self._runner.run(seat, method, work, session_id, result=result)
+            return await self._runner.run(instance, method, work, session_id, result=result)
         except BaseException as error:
             problem = error
             raise
         finally:
-            self.engine_watch.ended(seat, method, session_id, began, problem)
+            self.engine_watch.ended(instance, method, session_id, began, problem)
             problem = None
-            seat.calls -= 1
-            if seat.retired and not seat.calls:
-                await self._runner.release(seat)
+            instance.calls -= 1
+            if instance.retired and not instance.calls:
+                await self._runner.release(instance)
 
-    def session_changed(self, session_id: str, reason: SessionChange) -> None:
-        """Tell the host that something other than a stored message has changed a session.
+    def session_changed(self, session_id: str, reason: SessionChange, agent_id: str | None = None) -> None:
+        """Tell the host that something other than a stored message has changed a session of the agent.
 
         Those who watch the store in other processes see it by the time of the session's last change.
         """
@@ -282,19 +292,19 @@ class Sidecar:
 
         self.peer.notify("session/changed", ChangedSessionParams(session_id=session_id, reason=reason))
         if reason != "deleted":
-            self.store.submit(Touch(self.ref(session_id)), _passed_over)
+            self.store.submit(Touch(self.ref(session_id), agent_id=agent_id), _passed_over)
 
     async def dispose_engines(self) -> None:
         """Flush and release every engine; the next call makes a fresh instance."""
-        served = list(self.seats.buffering())
+        served = list(self.engines.buffering())
         if self.shadow is not None and not self.closed:
             await self.shadow.release()
-        self.seats.forget()
-        retired = self.slot.retire()
-        idle = [seat for seat in retired if not seat.calls]
+        self.engines.forget()
+        retired = self.registry.retire()
+        idle = [instance for instance in retired if not instance.calls]
         if idle:
-            await asyncio.gather(*(self._runner.release(seat) for seat in idle))
-        if any(seat.buffers_episodes for seat in retired):
+            await asyncio.gather(*(self._runner.release(instance) for instance in idle))
+        if any(instance.buffers_episodes for instance in retired):
             await self.episodes.flush_rest(filter(None, map(self.sessions.cached, served)))
 
     async def ask_host(self, method: str, params: object, result_type: type[T]) -> T:
@@ -325,7 +335,7 @@ class Sidecar:
         await self.store.close()
 
     def _services(self, engine_id: str, settings: Any) -> HostServices:
-        from sidecar.server.host_services import HostServices
+        from sidecar.server.engines.host import HostServices
 
         return HostServices(self, engine_id, settings)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from sidecar.store.buffer import BufferStore
     from sidecar.store.buffering import HoldsBuffers
-    from sidecar.store.memory.store import MemoryStore
     from sidecar.store.postgres.store import PostgresStore
     from sidecar.store.search import Extract
+    from sidecar.store.sqlite.memory import MemoryStore
     from sidecar.store.sqlite.store import SQLiteStore
 
 
@@ -20,29 +20,33 @@ def open_store(
     *,
     url: str | None = None,
     extract: Extract | None = None,
+    url_by_host: bool = False,
+    parts: bool = True,
 ) -> MemoryStore | SQLiteStore | PostgresStore:
     """A store of this kind, not yet opened; `path` is the SQLite file, `url` the PostgreSQL connection.
 
-    `extract` reads what is searched of a message; without it that is the whole body as text.
+    `extract` reads what is searched of a message; without it that is the whole body as text. Nothing of the
+    operator's is shown to a server whose url the host has named. `parts` says whether parts of words are
+    indexed; PostgreSQL indexes words alone.
 
     Raises:
         ValueError: the kind is unknown, or its file or connection is not told.
         StoreUnavailable: the libraries for this kind are not installed.
     """
     if kind == "memory":
-        from sidecar.store.memory.store import MemoryStore
+        from sidecar.store.sqlite.memory import MemoryStore
 
-        return MemoryStore(extract)
+        return MemoryStore(extract, parts=parts)
     if kind == "sqlite":
         from sidecar.store.sqlite.store import SQLiteStore
 
         if path is None:
             raise ValueError("a sqlite store needs the path of its file")
-        return SQLiteStore(path, extract=extract)
+        return SQLiteStore(path, extract=extract, parts=parts)
     if kind == "postgres":
         if url is None:
             raise ValueError("a postgres store needs the url of its database")
-        return _postgres(url, extract)
+        return _postgres(url, extract, url_by_host=url_by_host)
     raise ValueError(f"there is no store of the kind {kind!r}")
 
 
@@ -53,13 +57,14 @@ def open_buffer(store: HoldsBuffers, namespace: str, engine: str) -> BufferStore
     return Buffer(store, namespace, engine)
 
 
-def _postgres(url: str, extract: Extract | None) -> PostgresStore:
+def _postgres(url: str, extract: Extract | None, *, url_by_host: bool) -> PostgresStore:
     try:
         from sidecar.store.postgres.store import PostgresStore
     except ImportError as error:
+        from sidecar.origin import install_command
         from sidecar.store.errors import StoreUnavailable
 
         raise StoreUnavailable(
-            "the PostgreSQL driver is not installed", 'Install it: pip install "context-sidecar[postgres]"'
+            "the PostgreSQL driver is not installed", f"Install it: {install_command('postgres')}"
         ) from error
-    return PostgresStore(url, extract=extract)
+    return PostgresStore(url, extract=extract, url_by_host=url_by_host)

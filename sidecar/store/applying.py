@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from sidecar.store.admission import adopt
 from sidecar.store.appending import append
 from sidecar.store.branching import fork, truncate
 from sidecar.store.errors import StoreError
@@ -21,6 +22,7 @@ from sidecar.store.spawning import begin_spawn, end_spawn, prepare_spawn, roll_b
 from sidecar.store.writes import Write
 
 _RULES: dict[str, Callable[[Tables, Any], Any]] = {
+    "adopt": adopt,
     "append": append,
     "truncate": truncate,
     "fork": fork,

@@ -1,7 +1,7 @@
 """The rules of `Fork` and `Truncate`."""
 
-from sidecar.store.admission import admitted, bind_agent, create
-from sidecar.store.errors import MessageMissing, SessionExists
+from sidecar.store.admission import admitted, bind_agent, create, is_foreign
+from sidecar.store.errors import MessageMissing, SessionExists, SessionTaken
 from sidecar.store.lineage import link, owner_at, part_from_forks, place_of_id, spans
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
@@ -14,15 +14,19 @@ def fork(tables: Tables, write: Fork) -> SessionHead:
 
     Raises:
         SessionMissing: the parent is not there or is another agent's.
-        SessionExists: the child's name is taken.
+        SessionExists: the child's name is taken; `SessionTaken` where another agent has it.
         MessageMissing: the parent has no such message.
     """
     parent = admitted(tables, write.parent, write.agent_id)
     count = _place(tables, parent, write.at_message_id)
-    if tables.session(write.child) is not None:
+    taken = tables.session(write.child)
+    if taken is not None and is_foreign(taken.agent_id, write.agent_id):
+        raise SessionTaken(write.child.session_id)
+    if taken is not None:
         raise SessionExists(f"the session {write.child.session_id!r} is already there")
     bind_agent(tables, parent, write.agent_id)
     child = create(tables, write.child, parent.message_format, parent.agent_id)
+    child.family, child.first_edition = parent.root, parent.first_edition
     child.message_count = count
     link(tables, child, parent, count)
     _set_turns(tables, child, parent)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from sidecar.store.search import SearchState
     from sidecar.store.spawn import Spawn
     from sidecar.store.stored import (
         KeyedMessage,
@@ -29,6 +30,9 @@ class SessionStore(Protocol):
     kind: str
     gather: Callable[[], AbstractContextManager[object]]
     """Entered around the `done` calls of one batch, so that what they send can go out in one piece."""
+    secrets: list[bytes]
+    """With these the store's own texts are told from forged ones; the first is to be used for new ones. They
+    are made with the store and kept in it alone. Known once it is open."""
 
     async def open(self) -> None:
         """Open or create the store.
@@ -62,14 +66,18 @@ class SessionStore(Protocol):
         """The head of one session, `None` where there is none."""
         ...
 
-    async def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
-        """The session that the key was bound to last."""
+    async def session_by_key(
+        self, namespace: str, session_key: str, agent_id: str | None = None
+    ) -> SessionHead | None:
+        """The session that the agent has bound the key to last; see `admission.meant_by_key`."""
         ...
 
     async def sessions(
-        self, namespace: str | None, limit: int, cursor: str | None
+        self, namespace: str | None, limit: int, cursor: str | None, agent_id: str | None = None
     ) -> tuple[list[SessionHead], str | None]:
         """Sessions, newest change first, and the cursor for the next page (`None` at the end).
+
+        With `agent_id`, those that the agent may see.
 
         Raises:
             ValueError: the cursor is not one of ours.
@@ -86,6 +94,10 @@ class SessionStore(Protocol):
 
     async def used_bytes(self) -> int:
         """Bytes that everything kept takes, about; room that erased messages have left does not count."""
+        ...
+
+    async def search_state(self) -> SearchState:
+        """How far the index has come."""
         ...
 
     async def messages(self, ref: SessionRef, first: int, last: int) -> list[StoredMessage]:

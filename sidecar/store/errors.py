@@ -14,6 +14,7 @@ class StoreError(Exception):
     - `StoreUnavailable`: the store cannot be opened, reached or written (full disk, newer schema);
       `StoreDamaged` where the file is not sound.
     - `SessionMissing`: the session does not exist in this namespace, or belongs to another agent.
+      `SessionTaken` where a session of that name would have been made.
     - `SessionExists`: a session of that name is already there.
     - `FormatMismatch`: the session holds messages of another dialect.
     - `MessageMissing`: the named message is not in the session.
@@ -36,6 +37,14 @@ class StoreDamaged(StoreUnavailable):
 
 class SessionMissing(StoreError):
     """Raised when a session is unknown to this namespace, or is another agent's."""
+
+
+class SessionTaken(SessionMissing):
+    """Raised when a session would be made under a name that another agent's session has."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"the session id {session_id!r} is taken")
+        self.session_id = session_id
 
 
 class SessionExists(StoreError):

@@ -1,36 +1,43 @@
 """The rules of the writes that keep something beside the messages, or erase a session whole."""
 
-from sidecar.store.admission import admitted
+from sidecar.store.admission import bind_agent, is_foreign, set_for
 from sidecar.store.lineage import owner_at, part_from_forks
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
-from sidecar.store.stored import SessionSettings
+from sidecar.store.stored import SessionRef, SessionSettings
 from sidecar.store.writes import AddSummary, Configure, Delete, RecordAdvancement, SaveFacts, SaveState, Touch
 
 
 def delete(tables: Tables, write: Delete) -> bool:
-    """Apply a `Delete`; whether the session was there.
-
-    Raises:
-        SessionMissing: it is another agent's.
-    """
-    there = tables.session(write.ref) is not None
-    if there:
-        record = admitted(tables, write.ref, write.agent_id)
+    """Apply a `Delete`; whether the session was there for the agent."""
+    record = tables.session(write.ref)
+    if write.agent_id is not None:
+        waiting = set_for(write.ref.session_id, write.agent_id)
+        tables.drop_belongings(SessionRef(write.ref.namespace, waiting))
+    if record is not None:
+        if is_foreign(record.agent_id, write.agent_id):
+            return False
         part_from_forks(tables, record, 0, keep=False)
         tables.drop_session(record)
     tables.drop_belongings(write.ref)
-    return there
+    return record is not None
 
 
 def configure(tables: Tables, write: Configure) -> None:
     """Apply a `Configure`: what is `None` stays as it is."""
-    before = tables.settings_of(write.namespace, write.scope, write.scope_id)
+    scope_id = write.scope_id
+    if write.ref is not None and write.agent_id is not None:
+        record = tables.session(write.ref)
+        if record is None or is_foreign(record.agent_id, write.agent_id):
+            scope_id = set_for(scope_id, write.agent_id)
+        else:
+            bind_agent(tables, record, write.agent_id)
+    before = tables.settings_of(write.namespace, write.scope, scope_id)
     settings = SessionSettings(
         before.engine if write.engine is None else write.engine,
         before.config if write.config is None else write.config,
     )
-    tables.save_settings(write.namespace, write.scope, write.scope_id, settings)
+    tables.save_settings(write.namespace, write.scope, scope_id, settings)
 
 
 def save_state(tables: Tables, write: SaveState) -> None:
@@ -66,9 +73,10 @@ def add_summary(tables: Tables, write: AddSummary) -> bool:
 def touch(tables: Tables, write: Touch) -> bool:
     """Apply a `Touch`; whether the session is there."""
     record = tables.session(write.ref)
-    if record is not None:
-        _touch(tables, record)
-    return record is not None
+    if record is None or is_foreign(record.agent_id, write.agent_id):
+        return False
+    _touch(tables, record)
+    return True
 
 
 def _touch(tables: Tables, record: SessionRecord) -> None:

@@ -117,8 +117,8 @@ class Tables(RowReads, Protocol):
         """Keep facts of the row at this position, where there is one."""
         ...
 
-    def bind_key(self, namespace: str, session_key: str, uid: int) -> None:
-        """Let the key lead to this session."""
+    def bind_key(self, namespace: str, session_key: str, agent_id: str | None, uid: int) -> None:
+        """Let the agent's key lead to this session."""
         ...
 
     def record_key(self, ref: SessionRef, advancement_key: str) -> bool:
@@ -142,7 +142,7 @@ class Tables(RowReads, Protocol):
         ...
 
     def drop_belongings(self, ref: SessionRef) -> None:
-        """Erase the values, settings, advancement keys, episodes and injected ids kept under this name."""
+        """Erase what is kept under this name: values, settings, episodes, keys, ended spawns."""
         ...
 
     def add_summary(self, uid: int, node: SummaryNode) -> None:

@@ -14,6 +14,7 @@ from sidecar.store.reading import (
     read_messages_of_role,
     read_turn_start,
 )
+from sidecar.store.search import SearchState
 from sidecar.store.spawn import Spawn, SpawnRows
 from sidecar.store.stored import (
     KeyedMessage,
@@ -38,12 +39,15 @@ class Lookups(RowReads, Protocol):
     @property
     def spawns(self) -> SpawnRows: ...
 
-    def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None: ...
+    def session_by_key(
+        self, namespace: str, session_key: str, agent_id: str | None
+    ) -> SessionHead | None: ...
     def sessions(
-        self, namespace: str | None, limit: int, cursor: str | None
+        self, namespace: str | None, limit: int, cursor: str | None, agent_id: str | None
     ) -> tuple[list[SessionHead], str | None]: ...
     def idle_sessions(self, before_ms: int, limit: int) -> list[SessionHead]: ...
     def used_bytes(self) -> int: ...
+    def search_state(self) -> SearchState: ...
     def summaries(self, ref: SessionRef, *, texts: bool = True) -> list[SummaryNode]: ...
     def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]: ...
     def settings_of(self, namespace: str, scope: str, scope_id: str) -> SessionSettings: ...
@@ -74,15 +78,17 @@ class SessionReads:
         record = await self.read(lambda reads: reads.session(ref))
         return None if record is None else record.head()
 
-    async def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
+    async def session_by_key(
+        self, namespace: str, session_key: str, agent_id: str | None = None
+    ) -> SessionHead | None:
         """See `SessionStore`."""
-        return await self.read(lambda reads: reads.session_by_key(namespace, session_key))
+        return await self.read(lambda reads: reads.session_by_key(namespace, session_key, agent_id))
 
     async def sessions(
-        self, namespace: str | None, limit: int, cursor: str | None
+        self, namespace: str | None, limit: int, cursor: str | None, agent_id: str | None = None
     ) -> tuple[list[SessionHead], str | None]:
         """See `SessionStore`."""
-        return await self.read(lambda reads: reads.sessions(namespace, limit, cursor))
+        return await self.read(lambda reads: reads.sessions(namespace, limit, cursor, agent_id))
 
     async def idle_sessions(self, before_ms: int, limit: int) -> list[SessionHead]:
         """See `SessionStore`."""
@@ -91,6 +97,10 @@ class SessionReads:
     async def used_bytes(self) -> int:
         """See `SessionStore`."""
         return await self.read(lambda reads: reads.used_bytes())
+
+    async def search_state(self) -> SearchState:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: reads.search_state())
 
     async def messages(self, ref: SessionRef, first: int, last: int) -> list[StoredMessage]:
         """See `SessionStore`."""

@@ -81,6 +81,15 @@ class SessionRecord(Struct):
     parent: int | None = None
     """The session that owns the messages up to position `shared`, of which some may again be shared."""
     shared: int = 0
+    family: str | None = None
+    """The `root` of the session that the first of its forks was made of; `None` where it was not forked."""
+    first_edition: bool = False
+    """Whether messages of the family are older than the secrets of the store."""
+
+    @property
+    def root(self) -> str:
+        """The name of the family."""
+        return self.family or self.ref.root
 
     def head(self) -> SessionHead:
         """The short facts that callers get."""
@@ -95,6 +104,8 @@ class SessionRecord(Struct):
             revision=self.revision,
             created_ms=self.created_ms,
             updated_ms=self.updated_ms,
+            root=self.root,
+            first_edition=self.first_edition,
         )
 
 

@@ -28,6 +28,12 @@ class Spawn(NamedTuple):
     prepared_ms: int
     expires_ms: int | None
     """When it is swept, unless the child has stored something by then."""
+    agent_id: str | None = None
+    """The agent that spawns; `None` for the host itself."""
+    child_agent_id: str | None = None
+    """The agent that the child belongs to; `None` leaves it to the first one that uses the child."""
+    ended_ms: int | None = None
+    """When the child has ended, its session being kept; from then on this only tells what may be erased."""
 
     @property
     def child(self) -> SessionRef | None:
@@ -46,7 +52,8 @@ class PrepareSpawn(Write):
     """Keep a spawn, with a snapshot of the parent where it forks.
 
     A spawn of the same child whose session has stored nothing is taken back first. `result`: the `Spawn` with
-    `inherited` set. Errors: `SessionMissing` (a fork without parent), `SessionExists` (the child is there).
+    `inherited` set. Errors: `SessionMissing` (a fork without a parent that the agent may see),
+    `SessionExists` (the child is there), `SessionTaken` (it is another agent's).
     """
 
     __slots__ = ("spawn",)
@@ -59,49 +66,56 @@ class PrepareSpawn(Write):
 
 
 class BeginSpawn(Write):
-    """Let a session be the child that was prepared under its key, if one is waiting.
+    """Let a session be the child that was prepared under its key, if one is waiting for that agent.
 
     `result`: the `Spawn`, `None` where none is waiting or the session is there already.
     """
 
-    __slots__ = ("child_key", "ref")
+    __slots__ = ("agent_id", "child_key", "ref")
     verb = "begin_spawn"
     result: Spawn | None
 
-    def __init__(self, ref: SessionRef, child_key: str) -> None:
+    def __init__(self, ref: SessionRef, child_key: str, *, agent_id: str | None = None) -> None:
         super().__init__()
         self.ref = ref
         self.child_key = child_key
+        self.agent_id = agent_id
 
 
 class RollBackSpawn(Write):
-    """Remove what was prepared. `result`: the `Spawn`, `None` where it is unknown or its child has begun."""
+    """Remove what was prepared.
 
-    __slots__ = ("namespace", "preparation_id")
+    `result`: the `Spawn`, `None` where it is unknown, another agent's, or its child has begun.
+    """
+
+    __slots__ = ("agent_id", "namespace", "preparation_id")
     verb = "roll_back_spawn"
     result: Spawn | None
 
-    def __init__(self, namespace: str, preparation_id: str) -> None:
+    def __init__(self, namespace: str, preparation_id: str, *, agent_id: str | None = None) -> None:
         super().__init__()
         self.namespace = namespace
         self.preparation_id = preparation_id
+        self.agent_id = agent_id
 
 
 class EndSpawn(Write):
     """Forget the spawns of a child that has ended; with `erase`, also its session.
 
-    `result`: `SpawnEnd`.
+    A child whose end was noted before is erased too. What was never spawned stays, and what another agent has
+    spawned. `result`: `SpawnEnd`.
     """
 
-    __slots__ = ("child_key", "erase", "namespace")
+    __slots__ = ("agent_id", "child_key", "erase", "namespace")
     verb = "end_spawn"
     result: SpawnEnd
 
-    def __init__(self, namespace: str, child_key: str, *, erase: bool) -> None:
+    def __init__(self, namespace: str, child_key: str, *, erase: bool, agent_id: str | None = None) -> None:
         super().__init__()
         self.namespace = namespace
         self.child_key = child_key
         self.erase = erase
+        self.agent_id = agent_id
 
 
 class SpawnEnd(NamedTuple):
@@ -137,15 +151,23 @@ class SpawnRows(Protocol):
         ...
 
     def of_key(self, namespace: str, child_key: str) -> list[Spawn]:
-        """The spawns of that child, oldest first."""
+        """The spawns of that child which have not ended, oldest first."""
+        ...
+
+    def ended_of_key(self, namespace: str, child_key: str) -> list[Spawn]:
+        """The spawns of that child which have ended, oldest first."""
+        ...
+
+    def drop_ended(self, ref: SessionRef) -> None:
+        """Erase the spawns of this session that have ended."""
         ...
 
     def of_session(self, ref: SessionRef) -> Spawn | None:
-        """The newest spawn whose child is this session."""
+        """The newest spawn whose child is this session, and which has not ended."""
         ...
 
-    def bound_to(self, namespace: str, session_key: str) -> int | None:
-        """The uid of the session that the key was bound to last."""
+    def bound(self, namespace: str, session_key: str) -> dict[str | None, int]:
+        """The uids of the sessions that each agent has bound the key to last; `None` is the host itself."""
         ...
 
     def expired(self, now_ms: int) -> list[Spawn]:

@@ -10,11 +10,20 @@ if TYPE_CHECKING:
     pass
 
 
+SECRET_BYTES = 32
+"""Bytes of the secret with which a store marks what was made for its sessions."""
+
+
 class SessionRef(NamedTuple):
     """The key of a session: the namespace keeps hosts on one store apart."""
 
     namespace: str
     session_id: str
+
+    @property
+    def root(self) -> str:
+        """The name of the family that begins with this session."""
+        return f"{self.namespace}\x1f{self.session_id}"
 
 
 class SessionHead(Struct, frozen=True, kw_only=True):
@@ -34,6 +43,10 @@ class SessionHead(Struct, frozen=True, kw_only=True):
     created_ms: int
     updated_ms: int
     """When messages, summaries, or what a `Touch` tells of, changed last."""
+    root: str = ""
+    """The name of its family: of the session that this one was forked from, and that one from, or its own."""
+    first_edition: bool = False
+    """True where messages of the family are older than the secrets of the store."""
 
 
 class StoredMessage(NamedTuple):

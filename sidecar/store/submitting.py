@@ -1,6 +1,7 @@
 """Waiting for a write as a coroutine, on top of a store's `submit` and `withdraw`."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -84,3 +85,44 @@ def _put_off_cancellation() -> None:
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()
+
+
+_SILENT_S = 60.0
+"""How long faults of a kind are counted after one of them was logged."""
+_DRIVERS = ("apsw", "psycopg", "sidecar")
+
+
+class FaultLog:
+    """Logs faults of the store by a line each, and repeated ones by their number; used on one thread."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, tuple[float, int]] = {}
+
+    def report(self, error: Exception) -> None:
+        """Log the fault, unless its kind was logged lately; one that nobody foresaw with its traceback."""
+        import logging
+
+        kind, now = type(error).__name__, time.monotonic()
+        since, more = self._said.get(kind, (0.0, 0))
+        if since and now - since < _SILENT_S:
+            self._said[kind] = (since, more + 1)
+            return
+        self._said[kind] = (now, 0)
+        foreseen = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _DRIVERS
+        text = " ".join(str(error).split())[:300]
+        logging.getLogger(__name__).error(
+            "the store failed: %s: %s%s",
+            kind,
+            text,
+            f"; {more} more since the last line" if more else "",
+            exc_info=None if foreseen else error,
+        )
+
+    def close(self) -> None:
+        """Log how many were passed over."""
+        import logging
+
+        for kind, (_, more) in self._said.items():
+            if more:
+                logging.getLogger(__name__).error("the store failed %d more times: %s", more, kind)
+        self._said.clear()

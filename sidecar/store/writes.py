@@ -128,7 +128,10 @@ class Fork(Write):
 
 
 class Delete(Write):
-    """Erase a session with all that belongs to it (secure delete). `result`: whether it was there."""
+    """Erase a session with all that belongs to it (secure delete).
+
+    `result`: whether it was there; another agent's is not, and stays.
+    """
 
     __slots__ = ("agent_id", "ref")
     verb = "delete"
@@ -140,13 +143,27 @@ class Delete(Write):
         self.agent_id = agent_id
 
 
+class Adopt(Write):
+    """Let a session belong to an agent if it is nobody's yet. `result`: `None`. Error: `SessionMissing`."""
+
+    __slots__ = ("agent_id", "ref")
+    verb = "adopt"
+    result: None
+
+    def __init__(self, ref: SessionRef, agent_id: str) -> None:
+        super().__init__()
+        self.ref = ref
+        self.agent_id = agent_id
+
+
 class Configure(Write):
     """Keep settings for one session, or for an agent of a namespace. `result`: `None`.
 
-    `None` leaves a member as it is. The session need not exist.
+    `None` leaves a member as it is. The session need not exist: what an agent sets for one that is not there,
+    or not its own, waits until it is.
     """
 
-    __slots__ = ("config", "engine", "namespace", "scope", "scope_id")
+    __slots__ = ("agent_id", "config", "engine", "namespace", "ref", "scope", "scope_id")
     verb = "configure"
     result: None
 
@@ -158,8 +175,13 @@ class Configure(Write):
         *,
         engine: str | None = None,
         config: bytes | None = None,
+        agent_id: str | None = None,
     ) -> None:
         super().__init__()
+        from sidecar.store.stored import SessionRef
+
+        self.ref = SessionRef(namespace, scope_id) if scope == "session" else None
+        self.agent_id = agent_id
         self.namespace = namespace
         self.scope = scope
         self.scope_id = scope_id
@@ -225,15 +247,19 @@ class AddSummary(Write):
 
 
 class Touch(Write):
-    """Note that something about a session has changed: `updated_ms` is now. `result`: whether it is there."""
+    """Note that something about a session has changed: `updated_ms` is now.
 
-    __slots__ = ("ref",)
+    `result`: whether it is there; another agent's is not.
+    """
+
+    __slots__ = ("agent_id", "ref")
     verb = "touch"
     result: bool
 
-    def __init__(self, ref: SessionRef) -> None:
+    def __init__(self, ref: SessionRef, *, agent_id: str | None = None) -> None:
         super().__init__()
         self.ref = ref
+        self.agent_id = agent_id
 
 
 class RecordAdvancement(Write):

@@ -22,6 +22,13 @@ class SourceMessage(Struct, frozen=True):
     text: str
     """Visible text; tool calls as `name(arguments)` lines, results as text."""
     timestamp_ms: int | None = None
+    sender: str = ""
+    """Who of several users wrote it, where the message says so."""
+
+    @property
+    def speaker(self) -> str:
+        """The role, with the name of the sender where there is one."""
+        return f"{self.role} ({self.sender})" if self.sender else self.role
 
 
 class SummaryRequest(Struct, frozen=True, kw_only=True):

@@ -1,15 +1,426 @@
-"""Summarises without a model, by quoting what matters."""
+"""Summaries without a model: candidates from the text, scored by cues, selected into the room there is."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import sqrt
+from typing import Literal, NamedTuple
 
-from sidecar.summarize.candidates import CARRIED_LINE, Piece, pieces_of, pieces_of_earlier, shorten
 from sidecar.summarize.contract import SourceMessage, Summary, SummaryRequest
-from sidecar.summarize.scoring import worths
-from sidecar.summarize.selection import select
 from sidecar.tokens.contract import TokenCounter
+
+PieceKind = Literal["said", "call", "result", "code", "earlier"]
+
+LONGEST_PIECE = 320
+"""Characters; longer lines are cut at a comma or blank."""
+LONGEST_CALL = 180
+LINES_PER_RESULT = 10
+"""Lines of one tool result that may be quoted: its head, errors, then lines with ids and paths."""
+LONGEST_MESSAGE = 200_000
+"""Characters of one message that are looked at: its beginning and its end."""
+
+FENCES = ("```", "~~~")
+SHORTEST_LINE_TO_CUT = 60
+"""Bytes, so that Chinese is cut at a third of the characters."""
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[。！？；])(?=[^”’」』）)\s])")
+CALL_LINE = re.compile(r"[\w.:/-]{1,80}\(\s*\{.*\}\s*\)$")
+ERROR_WORDS = re.compile(
+    r"error|exception|traceback|fail|fatal|panic|denied|not found|cannot|timed? ?out|refused|invalid"
+    r"|错误|失败|异常|报错|超时|拒绝",
+    re.IGNORECASE,
+)
+REFERENCE = re.compile(
+    r"https?://\S+"  # address
+    r"|(?<![\w.~-])[\w.~-]*(?:/[\w.~-]+)+"  # path
+    r"|(?<![\w-])[\w-]+\.[A-Za-z][A-Za-z0-9]{0,4}\b(?!\()"  # file name
+    r"|(?<![\w-])[A-Z][A-Z0-9]*[-_]\d[\w-]*"  # ticket or order number
+    r"|\b(?=[a-zA-Z]*\d)(?=\d*[a-zA-Z])[0-9a-zA-Z]{6,}\b"  # generated id or hash
+    r"|`[^`\n]+`"  # quoted code
+)
+CARRIED_LINE = re.compile(r"- \[(?P<turn>[^\]\n]{1,40})\] (?:(?P<role>\w+)(?: \([^()\n]{1,40}\))?: )?")
+
+
+class Piece(NamedTuple):
+    """One sentence or line, and where it comes from."""
+
+    order: int
+    """Position among all pieces."""
+    source: int
+    """Position of its message among the sources, -1 for the earlier summary."""
+    place: int
+    """Position within its message; neighbours differ by 1."""
+    is_last: bool
+    kind: PieceKind
+    role: str
+    turn_id: str
+    text: str
+    """On one line, without surrounding blanks."""
+    speaker: str = ""
+    """As `SourceMessage.speaker`; empty in an earlier summary, whose lines say it themselves."""
+
+
+def pieces_of(sources: Sequence[SourceMessage]) -> list[Piece]:
+    """All pieces of the sources, in order."""
+    found: list[Piece] = []
+    for number, source in enumerate(sources):
+        said = _result_lines(source.text) if source.role == "tool" else enumerate(_said(source.text))
+        parts = list(said)
+        for place, (kind, text) in parts:
+            is_last = place == parts[-1][0]
+            found.append(
+                Piece(
+                    len(found),
+                    number,
+                    place,
+                    is_last,
+                    kind,
+                    source.role,
+                    source.turn_id,
+                    text,
+                    source.speaker,
+                )
+            )
+    return found
+
+
+def pieces_of_earlier(summary: str) -> list[Piece]:
+    """The lines of an earlier summary, in order; those of a model are cut into sentences."""
+    found: list[Piece] = []
+    for line in _lines(summary):
+        carried = CARRIED_LINE.match(line)
+        role, turn_id = (carried["role"] or "", carried["turn"]) if carried else ("", "")
+        for text in [line] if carried else _sentences(line):
+            text = shorten(text, 2 * LONGEST_PIECE)
+            found.append(Piece(len(found), -1, len(found), False, "earlier", role, turn_id, text))
+    return found
+
+
+def shorten(text: str, limit: int) -> str:
+    """The text itself, or its beginning up to a blank with an ellipsis; at most `limit` characters."""
+    if len(text) <= limit:
+        return text
+    cut = text.rfind(" ", limit * 2 // 3, limit - 1)
+    return text[: cut if cut > 0 else max(0, limit - 1)].rstrip() + "…"
+
+
+def _said(text: str) -> Iterator[tuple[PieceKind, str]]:
+    fenced = False
+    for line in _lines(text):
+        if line.startswith(FENCES):
+            fenced = not fenced
+        elif fenced:
+            yield "code", shorten(line, LONGEST_PIECE)
+        elif CALL_LINE.match(line):
+            yield "call", shorten(line, LONGEST_CALL)
+        else:
+            for sentence in _sentences(line):
+                yield "said", sentence
+
+
+def _result_lines(text: str) -> Iterator[tuple[int, tuple[PieceKind, str]]]:
+    """The lines of a tool result that may be quoted, each with its number."""
+    lines = [part for line in _lines(text) if not line.startswith(FENCES) for part in _split_long(line)]
+    kept = set(range(min(1, len(lines))))
+    for wanted, most in ((ERROR_WORDS, LINES_PER_RESULT // 2), (REFERENCE, LINES_PER_RESULT)):
+        matching = [n for n, line in enumerate(lines) if n not in kept and wanted.search(line)]
+        kept.update(_spread(matching, most - len(kept) + 1))
+    for number in sorted(kept):
+        yield number, ("result", lines[number])
+
+
+def _spread(numbers: list[int], most: int) -> Iterable[int]:
+    """At most `most` of the numbers, evenly over the list, the last one among them."""
+    if len(numbers) <= most:
+        return numbers
+    return (numbers[-1 - step * len(numbers) // most] for step in range(most))
+
+
+def _lines(text: str) -> Iterator[str]:
+    if len(text) > LONGEST_MESSAGE:
+        text = f"{text[: LONGEST_MESSAGE // 2]}\n{text[-LONGEST_MESSAGE // 2 :]}"
+    for line in text.splitlines():
+        folded = " ".join(line.split())
+        if any(map(str.isalnum, folded)) or folded.startswith(FENCES):
+            yield folded
+
+
+def _sentences(line: str) -> list[str]:
+    if len(line) < SHORTEST_LINE_TO_CUT and len(line.encode(errors="replace")) < SHORTEST_LINE_TO_CUT:
+        return [line]
+    return [part for sentence in SENTENCE_END.split(line) if sentence for part in _split_long(sentence)]
+
+
+def _split_long(line: str) -> list[str]:
+    parts: list[str] = []
+    while len(line) > LONGEST_PIECE:
+        cut = max(
+            line.rfind(mark, LONGEST_PIECE // 2, LONGEST_PIECE) for mark in (", ", "，", "; ", '","', "},")
+        )
+        if cut < 0:
+            cut = line.rfind(" ", LONGEST_PIECE // 2, LONGEST_PIECE)
+        cut = LONGEST_PIECE if cut < 0 else cut + 1
+        parts.append(line[:cut].rstrip())
+        line = line[cut:].lstrip()
+    return [*parts, line] if line else parts
+
+
+Cue = Literal["decision", "rule", "request", "fact", "error", "open", "filler"]
+
+ENGLISH: dict[Cue, str] = {
+    "decision": """decide decided decides decision agreed agree choose chose chosen switch switched instead
+        finally confirmed conclusion concluded resolved fixed changed replaced renamed removed moved
+        migrated committed merged deployed released approved rejected cancelled canceled booked
+        selected settled""",
+    "rule": """must never always don't not mustn't should shouldn't only except unless important required
+        require requires constraint limit prefer prefers preference avoid remember deadline budget
+        policy ensure""",
+    "request": """please need needs want wants help let's can could would how why what which when where who
+        implement write create build make fix update explain find check review""",
+    "fact": """i'm i've i'd my mine we're we've our name called lives live born birthday favorite favourite
+        allergic wife husband daughter son mother father sister brother friend team company works
+        working because reason recently completed achieved scored improved started finished planned
+        plan planning schedule scheduled""",
+    "error": """error errors exception failed fails failure failing broken bug crash crashed denied timeout
+        invalid missing wrong cannot can't couldn't unable traceback regression conflict rejected
+        undefined""",
+    "open": """todo fixme next remaining pending unresolved unfinished blocked later yet still tomorrow
+        follow-up waiting unclear question questions tbd wip""",
+    "filler": """certainly absolutely glad happy hope hopefully feel hesitate welcome thanks thank great
+        wonderful excellent perfect perfectly sounds looks helpful solid sure assist further
+        additional""",
+}
+CHINESE: dict[Cue, tuple[str, ...]] = {
+    "decision": (
+        "决定",
+        "改为",
+        "改成",
+        "选择了",
+        "确认",
+        "同意",
+        "已经",
+        "最后",
+        "结论",
+        "解决了",
+        "完成了",
+    ),
+    "rule": ("必须", "不要", "不能", "务必", "只能", "需要", "应该", "重要", "截止", "记住", "禁止", "优先"),
+    "request": ("请", "帮我", "能不能", "可以吗", "怎么", "为什么", "什么", "如何", "推荐"),
+    "fact": (
+        "我叫",
+        "我是",
+        "我的",
+        "我在",
+        "我去",
+        "我们",
+        "喜欢",
+        "名字",
+        "生日",
+        "计划",
+        "因为",
+        "打算",
+        "觉得",
+    ),
+    "error": ("错误", "失败", "异常", "报错", "无法", "问题", "超时", "故障", "崩溃"),
+    "open": ("待办", "下一步", "未完成", "还没", "稍后", "明天", "下周", "等待", "尚未", "？"),
+    "filler": (
+        "希望对你有",
+        "随时",
+        "很高兴",
+        "不客气",
+        "祝你",
+        "没问题",
+        "当然可以",
+        "作为人工智能",
+        "作为一个",
+    ),
+}
+WEIGHTS: dict[Cue, float] = {
+    "decision": 1.6,
+    "rule": 0.9,
+    "request": 0.4,
+    "fact": 1.0,
+    "error": 1.4,
+    "open": 0.8,
+    "filler": -1.4,
+}
+CUE_OF_WORD: dict[str, Cue] = {word: cue for cue, words in ENGLISH.items() for word in words.split()}
+
+
+def cues_in(words: list[str], text: str) -> set[Cue]:
+    """The cues that a text gives; `words` are its words in lower case."""
+    cues: set[Cue] = {CUE_OF_WORD[word] for word in words if word in CUE_OF_WORD}
+    if not text.isascii():
+        for cue, marks in CHINESE.items():
+            if any(mark in text for mark in marks):
+                cues.add(cue)
+    return cues
+
+
+WORD = re.compile(r"[a-z0-9_]+(?:['-][a-z]+)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
+NUMBER = re.compile(r"\d[\d.,:%]*|[一二三四五六七八九十百千万]+(?=[年月日天个次元])")
+NAME = re.compile(r"(?<=[a-z,;:(] )[A-Z][\w'-]+|《[^》]+》|“[^”]{2,}”")
+IDENTIFIER = re.compile(
+    r"\b[a-z]+(?:_[a-z0-9]+)+\b|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+|\b[A-Z]{2,}_[A-Z_]+"
+)
+
+ROLE_WORTH = {"user": 2.6, "assistant": 1.2, "system": 1.0, "tool": 0.5}
+OTHER_WORTH = 1.4
+KIND_WORTH = {"said": 0.0, "call": -0.4, "result": 0.0, "code": -1.2, "earlier": 0.0}
+WANTED_WORTH = 1.5
+RARE = 2
+"""A word that occurs in at most so many pieces is rare."""
+LEAST_WORTH = 0.05
+HEADING_LOSS = 1.0
+SHORT_SENTENCE = 45
+"""Characters; a shorter sentence without any detail is an answer such as "Yes, that sounds good"."""
+SHORT_LOSS = 1.0
+
+
+def worths(pieces: Sequence[Piece], instructions: str = "") -> list[float]:
+    """What each piece is worth, always positive; words that `instructions` name make a piece worth more."""
+    words_of = [WORD.findall(piece.text.lower()) for piece in pieces]
+    frequency: Counter[str] = Counter()
+    for words in words_of:
+        frequency.update(set(words))
+    wanted = {word for word in WORD.findall(instructions.lower()) if len(word) > 3 or not word.isascii()}
+    return [_worth(piece, words, frequency, wanted) for piece, words in zip(pieces, words_of, strict=True)]
+
+
+def _worth(piece: Piece, words: list[str], frequency: Counter[str], wanted: set[str]) -> float:
+    text = piece.text
+    worth = ROLE_WORTH.get(piece.role, OTHER_WORTH) + KIND_WORTH[piece.kind]
+    details = _detail_worth(text)
+    worth += details + sum(WEIGHTS[cue] for cue in cues_in(words, text))
+    if words:
+        rare = sum(1 for word in words if frequency[word] <= RARE and not word.isdigit())
+        worth += min(1.5, rare / sqrt(len(words)) * 0.6)
+    if not wanted.isdisjoint(words):
+        worth += WANTED_WORTH
+    if piece.place == 0 and piece.kind != "earlier":
+        worth += 0.8
+    elif piece.is_last:
+        worth += 0.3
+    if piece.role == "user" and text.endswith(("?", "？")):
+        worth += 0.5
+    if text.startswith("#") or text.rstrip("*").endswith(":"):
+        worth -= HEADING_LOSS
+    elif not details and len(text) < (SHORT_SENTENCE if text.isascii() else SHORT_SENTENCE // 3):
+        worth -= SHORT_LOSS
+    return max(LEAST_WORTH, worth)
+
+
+def _detail_worth(text: str) -> float:
+    """Numbers, addresses, paths, ids, names: what nobody can make up again."""
+    details = 0.5 * min(2, len(NAME.findall(text)))
+    # Plain words in lower case, most of any text, cannot be part of the others.
+    unusual = " ".join([word for word in text.split() if not (word.islower() and word.isalpha())])
+    if unusual:
+        details += 0.5 * min(3, len(NUMBER.findall(unusual)))
+        details += 0.8 * min(2, len(REFERENCE.findall(unusual)))
+        details += 0.4 * min(2, len(IDENTIFIER.findall(unusual)))
+    return details
+
+
+TOKENS_PER_PART = 90
+"""A summary has room for one trace of so many parts of its range: one for each of these many tokens."""
+CHARACTERS_OF_OVERHEAD = 60
+"""What the mark of a bullet takes, so that short pieces do not look free."""
+MISSES_BEFORE_END = 60
+"""Pieces in a row that did not fit, after which the summary counts as full."""
+SAME_MESSAGE_DISCOUNT = 0.22
+
+
+class Selection:
+    """The pieces chosen so far, and the tokens they take."""
+
+    def __init__(self, tokens_of: Callable[[Piece], int]) -> None:
+        self._tokens_of = tokens_of
+        self._seen: set[str] = set()
+        self.chosen: dict[int, Piece] = {}
+        self.tokens = 0
+
+    def add(self, piece: Piece, budget: int) -> bool:
+        """Choose a piece if `budget` has room for it; false where it has not, or another says the same."""
+        if piece.order in self.chosen:
+            return False
+        essence = "".join(filter(str.isalnum, piece.text)).lower()
+        if essence in self._seen:
+            return False
+        tokens = self._tokens_of(piece)
+        if self.tokens + tokens > budget:
+            return False
+        self._seen.add(essence)
+        self.chosen[piece.order] = piece
+        self.tokens += tokens
+        return True
+
+
+def select(
+    pieces: Sequence[Piece], worths: Sequence[float], budget: int, tokens_of: Callable[[Piece], int]
+) -> list[Piece]:
+    """The pieces worth most that fit into `budget` tokens, in order, with a trace of every part of the range.
+
+    `tokens_of` is asked at most once for each piece.
+    """
+    values = _values(pieces, worths)
+    selection = Selection(_remember(tokens_of))
+    for piece in _best_of_each_part(pieces, values, budget // TOKENS_PER_PART):
+        selection.add(piece, budget)
+    misses = 0
+    for piece in sorted(pieces, key=lambda piece: -values[piece.order]):
+        if piece.order in selection.chosen:
+            continue
+        misses = 0 if selection.add(piece, budget) else misses + 1
+        if misses == MISSES_BEFORE_END:
+            break
+    return [selection.chosen[order] for order in sorted(selection.chosen)]
+
+
+def _values(pieces: Sequence[Piece], worths: Sequence[float]) -> list[float]:
+    """Worth for the room taken; the second piece of a message counts less than its first, and so on."""
+    values = [
+        worth / (len(piece.text) + CHARACTERS_OF_OVERHEAD) ** 0.5
+        for piece, worth in zip(pieces, worths, strict=True)
+    ]
+    rank_in_source: dict[int, int] = {}
+    for piece in sorted(pieces, key=lambda piece: -values[piece.order]):
+        rank = 0
+        if piece.source >= 0:
+            rank = rank_in_source.get(piece.source, 0)
+            rank_in_source[piece.source] = rank + 1
+        values[piece.order] /= 1 + SAME_MESSAGE_DISCOUNT * rank
+    return values
+
+
+def _best_of_each_part(pieces: Sequence[Piece], values: Sequence[float], parts: int) -> list[Piece]:
+    """The most valuable piece of each of `parts` stretches of the range, most valuable first."""
+    if not pieces or parts < 1:
+        return []
+    places = [piece.source if piece.source >= 0 else piece.order for piece in pieces]
+    stretch = places[-1] - places[0] + 1
+    parts = min(parts, stretch)
+    best: dict[int, Piece] = {}
+    for piece, place in zip(pieces, places, strict=True):
+        part = (place - places[0]) * parts // stretch
+        if part not in best or values[piece.order] > values[best[part].order]:
+            best[part] = piece
+    return sorted(best.values(), key=lambda piece: -values[piece.order])
+
+
+def _remember(tokens_of: Callable[[Piece], int]) -> Callable[[Piece], int]:
+    known: dict[int, int] = {}
+
+    def remembered(piece: Piece) -> int:
+        tokens = known.get(piece.order)
+        if tokens is None:
+            tokens = known[piece.order] = tokens_of(piece)
+        return tokens
+
+    return remembered
+
 
 LEAST_SHARE_OF_EARLIER, GREATEST_SHARE_OF_EARLIER = 0.4, 0.75
 """An earlier summary gets at least and at most these shares of the target, where it needs them."""
@@ -97,7 +508,7 @@ def _bullet(piece: Piece) -> str:
         return (
             piece.text if CARRIED_LINE.match(piece.text) else f"- [earlier] {piece.text.removeprefix('- ')}"
         )
-    return f"- [{piece.turn_id}] {piece.role}: {piece.text}"
+    return f"- [{piece.turn_id}] {piece.speaker}: {piece.text}"
 
 
 def _join(pieces: Sequence[Piece]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import MsgspecError, Struct, json
 
 from sidecar.http_answers import WORTH_ANOTHER_TRY, BodyTooLarge, bounded_body, pause_asked_for
+from sidecar.origin import install_command
 from sidecar.summarize.limits import CircuitBreaker, SpendGuard
 
 if TYPE_CHECKING:
@@ -203,9 +204,7 @@ def _library() -> Any:
     try:
         import aiohttp
     except ImportError:
-        raise ModelFailed(
-            "a model at an endpoint needs the extra http: pip install 'context-sidecar[http]'"
-        ) from None
+        raise ModelFailed(f"a model at an endpoint needs the extra http: {install_command('http')}") from None
     return aiohttp
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from sidecar.choices import with_choices
 from sidecar.tools.contract import ArgumentError
 
 Arguments = TypeVar("Arguments", bound=Struct)
@@ -36,9 +37,11 @@ def read_arguments(raw: bytes, kind: type[Arguments]) -> Arguments:
         reason = text[: place.start()] if place else text
         if missing := _MISSING.match(reason):
             raise ArgumentError("is required", missing[1]) from None
-        raise ArgumentError(_WHOLE.sub("a whole number", reason).lower(), place[1] if place else "") from None
+        argument = place[1] if place else ""
+        reason = with_choices(_WHOLE.sub("a whole number", reason).lower(), kind, argument.split("."))
+        raise ArgumentError(reason, argument) from None
     except (msgspec.DecodeError, RecursionError):
-        raise ArgumentError("arguments must be a JSON object") from None
+        raise ArgumentError("expected a JSON object") from None
 
 
 def whole(value: float | None, default: int) -> int:

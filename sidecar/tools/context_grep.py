@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, json
 
-from sidecar.messages.searchable import searchable
 from sidecar.messages.terse_tags import one_line
+from sidecar.messages.text import searchable
 from sidecar.store.search import SearchHit, SearchKind, SearchQuery, SearchResult
 from sidecar.tools.arguments import Number, read_arguments, whole
 from sidecar.tools.bounding import CLOSING, LIMIT
@@ -117,7 +117,7 @@ class ContextGrep:
 
 async def _match(session: ToolSession, hit: SearchHit, passage: Passage, length: int) -> Match:
     stored = (await session.read(hit.position, hit.position))[0]
-    text = searchable(session.dialect.name, stored.body).text
+    text = searchable(session.dialect, stored.body).text
     return Match(
         position=hit.position,
         message_id=stored.message_id,

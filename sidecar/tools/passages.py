@@ -34,7 +34,7 @@ def passage_for(kind: SearchKind, wanted: str) -> Passage:
         return lambda text, length: around(text, wanted, length)
     if kind == "words":
         return lambda text, length: best_passage(text, wanted, length)
-    from sidecar.store.indexing.patterns import compile_finder
+    from sidecar.store.search.query import compile_finder
 
     find = compile_finder(wanted)
 

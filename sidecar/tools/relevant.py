@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct, json
 
 from sidecar.messages.contract import Reading
-from sidecar.messages.excerpt import plain_text
+from sidecar.messages.text import plain_text
 from sidecar.recall.passages import rough_tokens
 from sidecar.recall.retrieval import HITS, users_word, weighed
 from sidecar.store.search import SearchQuery

@@ -9,9 +9,8 @@ from itertools import groupby
 from msgspec import MsgspecError, Struct, json
 
 from sidecar.messages.contract import Reading, ToolCall
-from sidecar.messages.fence import strip
-from sidecar.messages.folding import same_id
 from sidecar.messages.terse_tags import one_line
+from sidecar.messages.text import same_id
 from sidecar.store.stored import StoredMessage
 
 NOTHING = "(empty)"
@@ -45,10 +44,10 @@ def show(stored: StoredMessage, reading: Reading, tools: Mapping[str, str]) -> S
     """
     turn = one_line(stored.turn_id)
     parts: list[tuple[str, str]] = []
-    for result in reading.results:
+    for result, answer in zip(reading.results, reading.result_texts, strict=True):
         name = one_line(result.name or tools.get(same_id(result.call_id), "")) or UNNAMED
-        parts.append((f"[tool {turn}] {name}: ", _safe(strip(result.text)) or NOTHING))
-    said = [_safe(strip(reading.text)), *map(_call, reading.calls)]
+        parts.append((f"[tool {turn}] {name}: ", _safe(answer) or NOTHING))
+    said = [_safe(reading.said), *map(_call, reading.calls)]
     said += [f"[{medium.kind}]" for medium in reading.media]
     text = " ".join(piece for piece in said if piece)
     if text or not parts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sidecar.messages.folding import same_id
+from sidecar.messages.text import same_id
 from sidecar.store.search import SearchQuery
 from sidecar.tools.contract import ToolSession
 

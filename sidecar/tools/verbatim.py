@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET, Struct, UnsetType
 
 from sidecar.messages.contract import Reading
-from sidecar.messages.folding import same_id
 from sidecar.messages.terse_tags import one_line
+from sidecar.messages.text import same_id
 from sidecar.store.stored import StoredMessage
 from sidecar.tools.bounding import CLOSING, LIMIT
 from sidecar.tools.rendering import UNNAMED

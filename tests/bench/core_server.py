@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from msgspec import Raw, Struct
 
-from sidecar.protocol.initialize import InitializeParams
+from sidecar.protocol.lifecycle import InitializeParams
 from sidecar.rpc.peer import Peer
 from sidecar.rpc.router import Order, Router
 from sidecar.server.process import run

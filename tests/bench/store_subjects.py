@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 import apsw
 
-from sidecar.messages.searchable import searchable
+from sidecar.messages.dialects import dialect
+from sidecar.messages.text import searchable
 from sidecar.store import open_store
-from sidecar.store.indexing import jobs
 from sidecar.store.postgres import writer as postgres_writer
+from sidecar.store.records import SessionRecord
 from sidecar.store.search import Searchable, SearchQuery
 from sidecar.store.sqlite import writer as sqlite_writer
 from sidecar.store.stored import NewMessage, SessionRef
@@ -27,7 +28,6 @@ _CHUNK = 100
 _FILLING = 8
 """Appends in flight meanwhile."""
 _REST_S = 3600.0
-_AT_REST_MS = 60_000
 
 
 class Subject(Protocol):
@@ -76,13 +76,8 @@ class StoreSubject:
         self._open()
 
     def fill(self, samples: Iterator[Sample], count: int, sessions: int) -> None:
-        """See `Subject`; many sessions are at rest afterwards, as all but a few of an agent's are."""
+        """See `Subject`."""
         self._runner.run(self._fill(samples, count, sessions))
-        if sessions > 1:
-            before, jobs.RESTED_MS = jobs.RESTED_MS, -_AT_REST_MS
-            self._reopen()
-            self.rest()
-            jobs.RESTED_MS = before
 
     def _open(self) -> None:
         url = None if self._server is None else self._server.url
@@ -224,7 +219,7 @@ class FloorSubject:
                 rows = self._store(some, session)
                 with self._connection:
                     texts = [
-                        (row, _extract("openai", sample.body).text)
+                        (row, searchable(dialect("openai"), sample.body).text)
                         for row, sample in zip(rows, some, strict=True)
                     ]
                     self._connection.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", texts)
@@ -279,8 +274,8 @@ class FloorSubject:
         self._connection.close()
 
 
-def _extract(message_format: str, body: bytes) -> Searchable:
-    return Searchable(*searchable(message_format, body))
+def _extract(session: SessionRecord, body: bytes) -> Searchable:
+    return Searchable(*searchable(dialect(session.message_format), body))
 
 
 def _ref(session: int) -> SessionRef:

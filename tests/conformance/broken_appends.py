@@ -6,9 +6,9 @@ from pytest import MonkeyPatch
 
 from sidecar.store import admission, appending, applying, inserting, lineage, storing
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.memory.store import MemoryStore
-from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.stored import SessionRef
+from tests.conformance.dictionary.store import MemoryStore
+from tests.conformance.dictionary.tables import MemoryTables
 
 
 def _before_append(patch: MonkeyPatch, change: Any) -> None:
@@ -151,7 +151,9 @@ def keeps_the_first_binding_of_a_key(patch: MonkeyPatch) -> None:
     patch.setattr(
         MemoryTables,
         "bind_key",
-        lambda tables, namespace, key, uid: tables._session_keys.setdefault((namespace, key), uid),
+        lambda tables, namespace, key, agent_id, uid: tables._session_keys.setdefault(
+            (namespace, key), {}
+        ).setdefault(agent_id, uid),
     )
 
 

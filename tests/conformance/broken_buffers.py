@@ -7,7 +7,7 @@ from pytest import MonkeyPatch
 
 from sidecar.store import buffering
 from sidecar.store.buffer import ClearInjectedIds
-from sidecar.store.memory.buffer import MemoryBuffers
+from tests.conformance.dictionary.buffer import MemoryBuffers
 
 
 def _pushed(patch: MonkeyPatch, change: Callable[[Any], None]) -> None:

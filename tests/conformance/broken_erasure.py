@@ -6,8 +6,8 @@ from pytest import MonkeyPatch
 
 from sidecar.store import applying, branching, keeping, lineage
 from sidecar.store.identity import written_out
-from sidecar.store.memory.buffer import MemoryBuffers
-from sidecar.store.memory.tables import MemoryTables
+from tests.conformance.dictionary.buffer import MemoryBuffers
+from tests.conformance.dictionary.tables import MemoryTables
 
 
 def _rule(patch: MonkeyPatch, verb: str, around: Any) -> None:
@@ -101,8 +101,8 @@ def takes_an_unknown_message_for_the_last(patch: MonkeyPatch) -> None:
 
 def lets_every_agent_change_a_session(patch: MonkeyPatch) -> None:
     admitted = branching.admitted
-    for module in (branching, keeping):
-        patch.setattr(module, "admitted", lambda tables, ref, _: admitted(tables, ref, None))
+    patch.setattr(branching, "admitted", lambda tables, ref, _: admitted(tables, ref, None))
+    patch.setattr(keeping, "is_foreign", lambda *_: False)
 
 
 def binds_the_agent_before_it_refuses(patch: MonkeyPatch) -> None:

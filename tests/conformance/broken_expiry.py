@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from pytest import MonkeyPatch
 
 from sidecar.store import applying, expiring
-from sidecar.store.memory.tables import MemoryTables
+from tests.conformance.dictionary.tables import MemoryTables
 
 
 def expires_in_sight_of_all(patch: MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from pytest import MonkeyPatch
 from sidecar.store import applying, branching, keeping, lineage
 from sidecar.store.errors import SessionMissing
 from sidecar.store.identity import written_out
-from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.records import MADE_UP
+from tests.conformance.dictionary.tables import MemoryTables
 
 
 def _rule(patch: MonkeyPatch, verb: str, around: Any) -> None:
@@ -89,7 +89,7 @@ def forks_know_all_ids_of_their_parent(patch: MonkeyPatch) -> None:
 
 
 def takes_ids_that_it_made_up_for_the_hosts(patch: MonkeyPatch) -> None:
-    from sidecar.store.memory import tables
+    from tests.conformance.dictionary import tables
 
     def without_flag(row: Any, tag: str) -> Any:
         row = written_out(row, tag)

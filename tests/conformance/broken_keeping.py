@@ -6,8 +6,8 @@ from pytest import MonkeyPatch
 
 from sidecar.store import applying, keeping
 from sidecar.store.lineage import owner_at
-from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.stored import SessionSettings
+from tests.conformance.dictionary.tables import MemoryTables
 
 
 def forgets_facts_that_come_with_messages(patch: MonkeyPatch) -> None:

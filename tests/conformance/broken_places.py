@@ -7,10 +7,10 @@ from pytest import MonkeyPatch
 
 from sidecar.store import appending, applying, inserting, storing, turns
 from sidecar.store.errors import MessageMissing
-from sidecar.store.memory.rows import OwnRows
-from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.records import OPENS
 from sidecar.store.writes import AppendResult
+from tests.conformance.dictionary.rows import OwnRows
+from tests.conformance.dictionary.tables import MemoryTables
 
 
 def _before_append(patch: MonkeyPatch, change: Any) -> None:

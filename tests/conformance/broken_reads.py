@@ -7,11 +7,11 @@ from typing import Any
 from msgspec.structs import replace
 from pytest import MonkeyPatch
 
-from sidecar.store.memory import store as memory_store
-from sidecar.store.memory.store import MemoryStore
-from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.reads_on_loop import SessionReads
 from sidecar.store.stored import SessionRef
+from tests.conformance.dictionary import store as memory_store
+from tests.conformance.dictionary.store import MemoryStore
+from tests.conformance.dictionary.tables import MemoryTables
 from tests.conformance.kept_store import KeptStore, copied
 
 
@@ -103,7 +103,7 @@ def lists_sessions_of_every_namespace(patch: MonkeyPatch) -> None:
 
 
 def takes_any_text_for_a_cursor(patch: MonkeyPatch) -> None:
-    from sidecar.store.memory import tables
+    from tests.conformance.dictionary import tables
 
     decode = tables.decode_cursor
 

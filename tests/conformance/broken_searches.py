@@ -8,11 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 from pytest import MonkeyPatch
 
-from sidecar.conformance.store.samples import extract
-from sidecar.store.indexing.stop_words import STOP_WORDS
-from sidecar.store.memory.store import MemoryStore
 from sidecar.store.search import SearchError, SearchHit, SearchQuery, SearchResult
+from sidecar.store.search.terms import STOP_WORDS
 from sidecar.store.stored import SessionRef
+from tests.conformance.dictionary.store import MemoryStore
 from tests.conformance.kept_store import KeptStore
 
 
@@ -42,11 +41,7 @@ def _plainly(patch: MonkeyPatch, kind: str, holds: Callable[[str, str], bool]) -
         if query.kind != kind:
             return await search(store, ref, query)
         messages = await store.messages(ref, 1, 1 << 30)
-        hits = [
-            SearchHit(each.position, 1.0)
-            for each in messages
-            if holds(query.text, extract("", each.body).text)
-        ]
+        hits = [SearchHit(each.position, 1.0) for each in messages if holds(query.text, each.body.decode())]
         return SearchResult(hits[: query.limit], True)
 
     patch.setattr(KeptStore, "search", changed, raising=False)

@@ -17,6 +17,8 @@ from sidecar.client import (
     SidecarExited,
     SidecarNotStarted,
 )
+from sidecar.protocol.memory import GetContextMemoryResult
+from sidecar.protocol.methods import METHODS
 from sidecar.protocol.runtime import CompleteRuntimeResult
 
 KINDS = {
@@ -31,6 +33,15 @@ KINDS = {
 
 def tell(line: dict[str, Any]) -> None:
     print(json.dumps(line), flush=True)
+
+
+def encoded(value: Any) -> Any:
+    return json.loads(msgspec.json.encode(value))
+
+
+def result_type(name: str) -> Any:
+    method = next((method for method in METHODS if method.name == name), None)
+    return method.load(method.result) if method and method.result else object
 
 
 def failure(error: BaseException) -> dict[str, Any]:
@@ -62,46 +73,80 @@ class Driver:
 
     async def open(self, line: dict[str, Any]) -> None:
         callbacks: dict[str, Any] = {
-            "on_session_changed": lambda params: tell(
-                {"heard": "session/changed", "params": json.loads(msgspec.json.encode(params))}
-            )
+            "on_session_changed": lambda params: heard("session/changed", params),
+            "on_progress": lambda params: heard("$/progress", params),
         }
-        answer = line.get("answers", {}).get("runtime/complete")
-        if answer is not None:
-            callbacks["on_complete"] = lambda _: completed(answer)
+        answers = {method: Answer(answer) for method, answer in line.get("answers", {}).items()}
+        if (complete := answers.get("runtime/complete")) is not None:
+            callbacks["on_complete"] = lambda _: complete.given(CompleteRuntimeResult)
+        if (remember := answers.get("memory/getContext")) is not None:
+            callbacks["on_memory_context"] = lambda _: remember.given(GetContextMemoryResult)
+        if self.client is not None:
+            await self.client.close()
         command = json.loads(os.environ["CEP_SIDECAR"])
         self.client = SidecarClient.start(
             command, host="driver", deltas=line.get("deltas", False), **callbacks
         )
         await self.client.open()
+        for name in line.get("sources", ()):
+            await self.client.register_memory(name, ["per-message"])
 
     async def request(self, line: dict[str, Any]) -> object:
         assert self.client is not None
         timeout_s = line["timeoutMs"] / 1000 if "timeoutMs" in line else None
-        return await self.client.request(line["method"], line["params"], object, timeout_s=timeout_s)
+        kind = result_type(line["method"])
+        return encoded(await self.client.request(line["method"], line["params"], kind, timeout_s=timeout_s))
 
     async def assemble(self, line: dict[str, Any]) -> object:
         assert self.client is not None
         params = line["params"]
         answer = await self.client.assemble(params["sessionId"], params.get("tokenBudget"))
-        return json.loads(msgspec.json.encode(answer))
+        return encoded(answer)
 
     async def close(self, _: dict[str, Any]) -> None:
         if self.client is not None:
             await self.client.close()
 
 
-async def completed(answer: dict[str, Any]) -> CompleteRuntimeResult:
-    if "never" in answer:
-        await asyncio.Event().wait()
-    if "error" in answer:
-        raise RuntimeError(answer["error"])
-    return msgspec.convert(answer["result"], CompleteRuntimeResult)
+def heard(method: str, params: Any) -> None:
+    tell({"heard": method, "params": encoded(params)})
+
+
+class Answer:
+    """What the runtime answers to a request of the server; `together` says how many it waits for first."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.answer = answer
+        self.asked = 0
+        self.enough = asyncio.Event()
+
+    async def given(self, kind: Any) -> Any:
+        self.asked += 1
+        if self.asked >= self.answer.get("together", 1):
+            self.enough.set()
+        await self.enough.wait()
+        if "never" in self.answer:
+            await asyncio.Event().wait()
+        if "error" in self.answer:
+            raise RuntimeError(self.answer["error"])
+        return msgspec.convert(self.answer["result"], kind)
 
 
 async def main() -> None:
     driver = Driver()
-    tell({"ready": ["cancelling", "timeouts", "deltas", "notifications", "runtime/complete"]})
+    tell(
+        {
+            "ready": [
+                "cancelling",
+                "timeouts",
+                "deltas",
+                "notifications",
+                "progress",
+                "runtime/complete",
+                "memory/getContext",
+            ]
+        }
+    )
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

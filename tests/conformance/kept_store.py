@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from sidecar.store.contract import SessionStore
-from sidecar.store.memory.store import MemoryStore
-from sidecar.store.memory.tables import MemoryTables
 from sidecar.store.search import Extract
+from tests.conformance.dictionary.store import MemoryStore
+from tests.conformance.dictionary.tables import MemoryTables
 
 Breaks = Callable[[pytest.MonkeyPatch], None]
 """Breaks the store in one way, until the patch is undone."""

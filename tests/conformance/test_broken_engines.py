@@ -12,8 +12,7 @@ import pytest
 
 from sidecar.conformance.engine import ENGINE_SUITE, Conversation, EngineSubject
 from sidecar.conformance.engine.subject import serving
-from sidecar.conformance.report import CheckResult
-from sidecar.conformance.running import run_check
+from sidecar.conformance.kit import CheckResult, run_check
 from sidecar.engine.contract import ContextEngine
 from tests.conformance.broken_engines import BROKEN, OF_SESSIONS, OF_THEMSELVES
 from tests.conformance.lending_engine import LendingEngine

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.conformance.expecting import Violation
-from sidecar.conformance.report import CheckResult
-from sidecar.conformance.running import run_check
+from sidecar.conformance.kit import CheckResult, Violation, run_check
 from sidecar.conformance.server.running import SERVER_SUITE
 from sidecar.conformance.server.subject import Server
 from tests.conformance.spoiling.proxy import SWITCH

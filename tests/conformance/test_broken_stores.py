@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sidecar.conformance import running
-from sidecar.conformance.running import run, run_check
+from sidecar.conformance import kit
+from sidecar.conformance.kit import run, run_check
 from sidecar.conformance.store import SUITE, providing
 from tests.conformance.broken_stores import BROKEN
 from tests.conformance.kept_store import KeptPlace
@@ -259,7 +259,7 @@ SHORT_S = 1.0
 @pytest.fixture(autouse=True)
 def no_noise(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Broken stores complain in the log, and may not let go of what they wait for."""
-    monkeypatch.setattr(running, "_GRACE_S", 0.05)
+    monkeypatch.setattr(kit, "_GRACE_S", 0.05)
     with caplog.at_level(logging.CRITICAL + 1):
         yield
 

@@ -11,8 +11,7 @@ import pytest
 
 from sidecar.conformance.client.running import CLIENT_SUITE
 from sidecar.conformance.client.subject import Client
-from sidecar.conformance.report import CheckResult
-from sidecar.conformance.running import run_check
+from sidecar.conformance.kit import CheckResult, run_check
 from tests.conformance.spoiling.clients import BROKEN
 
 CHECKS = {check.name: check for check in CLIENT_SUITE}
@@ -51,6 +50,19 @@ def test_a_broken_client_is_caught_by_its_check(name: str, tmp_path: Path) -> No
 
 def test_every_check_has_a_broken_client() -> None:
     assert list(BROKEN) == list(CHECKS)
+
+
+def test_a_driver_that_dies_is_reported_with_its_exit_status() -> None:
+    dying = "import sys; print('{\"ready\": []}', flush=True); input(); sys.exit('the fan failed')"
+    result = result_for("handshake/initialize_comes_first", sys.executable, "-c", dying)
+    assert result.outcome == "failed"
+    assert "ended with status 1" in str(result.message) and "the fan failed" in str(result.message)
+
+
+def test_the_command_prints_how_a_driver_is_written() -> None:
+    program = str(Path(sys.executable).with_name("context-sidecar"))
+    done = subprocess.run([program, "conformance", "client", "--guide"], capture_output=True, text=True)
+    assert "CEP_SIDECAR" in done.stdout and done.returncode == 0
 
 
 def test_a_command_that_is_no_driver_is_told_in_one_line() -> None:

@@ -1,12 +1,17 @@
 """The suite for servers, run on ours and on broken ones."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
+from sidecar.conformance.kit import Violation
 from sidecar.conformance.server.running import SERVER_SUITE
+from sidecar.conformance.server.wire import Message, check_result
 
 PROGRAM = str(Path(sys.executable).with_name("context-sidecar"))
 LIMIT_S = 110.0
@@ -24,6 +29,14 @@ def test_a_command_that_is_no_server_is_told_in_one_line() -> None:
         assert done.returncode == 1
         assert len(done.stderr.strip().splitlines()) == 1, done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("also", [{"edits": []}, {"messages": None}])
+def test_an_answer_with_both_messages_and_edits_or_neither_is_wrong(also: dict[str, object]) -> None:
+    example = Path(__file__).parents[2] / "spec/examples/context/assemble/result.json"
+    result = {**json.loads(example.read_text("utf-8")), **also}
+    with pytest.raises(Violation, match="Exactly one of `messages` and `edits`"):
+        check_result("context/assemble", Message(json.dumps({"id": 1, "result": result}).encode()))
 
 
 def test_a_known_failure_that_passes_is_an_error(tmp_path: Path) -> None:
@@ -68,3 +81,24 @@ def test_an_unknown_known_failure_is_a_mistake_of_use(tmp_path: Path) -> None:
     done = conformance("--expected-failures", str(known), "--", PROGRAM, "serve")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no/such_check" in done.stderr
+
+
+def test_the_configuration_of_who_checks_does_not_decide_about_a_server(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / ".config" / "context-sidecar"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text('plugins.slots.contextEngine = "no-such-engine"\n')
+    environment = {**os.environ, "HOME": str(tmp_path / "home"), "CONTEXT_SIDECAR_ENGINE": "no-such-engine"}
+    environment.pop("XDG_CONFIG_HOME", None)
+    empty, own = (
+        subprocess.run(
+            [PROGRAM, "conformance", "server", *more, "--only", "exit_alone", "--", PROGRAM, "serve"],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            env=environment,
+        )
+        for more in ((), ("--own-home",))
+    )
+    assert empty.returncode == 0, empty.stderr
+    assert own.returncode == 1
+    assert "no-such-engine" in own.stderr

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sidecar.conformance.checks import Check
-from sidecar.conformance.running import run_check
+from sidecar.conformance.kit import Check, run_check
 from sidecar.conformance.store import SUITE, MakePlace, Subject, providing
 from sidecar.conformance.store.places import MemoryPlace, SQLitePlace
 from sidecar.store import open_store

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from sidecar.conformance.server.running import SERVER_SUITE, check_server
+from tests.missing_programs import program
 
-COMMAND = ("node", str(Path(__file__).with_name("toy_server.mjs")))
+pytestmark = pytest.mark.hosts
+
+TOY_SERVER = str(Path(__file__).parents[2] / "spec" / "toy-server.mjs")
 AREAS = list(dict.fromkeys(check.area for check in SERVER_SUITE if check.area != "schema"))
 
 # What it leaves out. A check that needs none of these applies to it.
@@ -41,7 +44,9 @@ def applies(needs: Iterable[str]) -> bool:
 @pytest.mark.timeout(400)  # a whole area on a busy machine
 @pytest.mark.parametrize("area", AREAS)
 def test_the_toy_server_keeps_the_rules(area: str) -> None:
-    report = asyncio.run(check_server(COMMAND, patterns=[f"{area}/", "schema/"], limit_s=60))
+    report = asyncio.run(
+        check_server((program("node"), TOY_SERVER), patterns=[f"{area}/", "schema/"], limit_s=60)
+    )
     found = {result.name: (result.outcome, result.message) for result in report.results}
     needs = {check.name: check.needs for check in SERVER_SUITE}
     expected = {name: "passed" if applies(needs[name]) else "undeclared" for name in found}

@@ -8,13 +8,13 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from sidecar.conformance.checks import Check
 from sidecar.conformance.client.running import CLIENT_SUITE
+from sidecar.conformance.kit import Check
 from sidecar.conformance.server.running import SERVER_SUITE
-from sidecar.protocol.versions import LATEST
+from sidecar.protocol.lifecycle import LATEST
 
 SPEC = Path(__file__).parents[2] / "spec"
-TRACEABILITY = SPEC / "traceability.md"
+TRACEABILITY = SPEC / "server" / "traceability.md"
 REQUIREMENTS = SPEC / "requirements" / f"{LATEST}.json"
 _CLAUSE = re.compile(r"^- \*\*(CEP-[A-Z]+-\d+)\*\* ((?:.*\n)(?:  .*\n)*)", re.MULTILINE)
 _ID = re.compile(r"CEP-[A-Z]+-\d+")
@@ -69,12 +69,12 @@ class Clause(NamedTuple):
 def clauses() -> list[Clause]:
     """Every clause, page by page."""
     found: list[Clause] = []
-    for path in sorted(SPEC.glob("*.md")):
+    for path in sorted(SPEC.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
         if text.startswith("<!-- Generated"):
             continue
         for match in _CLAUSE.finditer(text):
-            found.append(Clause(match[1], path.name, match[2]))
+            found.append(Clause(match[1], path.relative_to(SPEC).as_posix(), match[2]))
     return found
 
 
@@ -123,7 +123,7 @@ def _lines() -> Iterator[str]:
     yield "| clause | page | checks |"
     yield "| --- | --- | --- |"
     for clause in checked:
-        yield f"| {clause.id} | [{clause.page}]({clause.page}) | {', '.join(checks[clause.id])} |"
+        yield f"| {clause.id} | [{clause.page}](../{clause.page}) | {', '.join(checks[clause.id])} |"
     yield from chain(["", "## Without a check", "", "| clause | why | tested in |", "| --- | --- | --- |"])
     for id, (why, held) in UNCHECKED.items():
         yield f"| {id} | {why} | {held or 'nothing'} |"

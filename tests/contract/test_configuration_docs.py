@@ -20,11 +20,11 @@ from sidecar.memory.sources.facts import FactsSettings
 from sidecar.memory.sources.history import HistorySettings
 from sidecar.memory.sources.http import HttpSettings
 from sidecar.memory.sources.workspace import WorkspaceSettings
-from sidecar.server.configuration import episodes, log, places
+from sidecar.server.configuration import resolve
 from sidecar.server.configuration import resolve as configuration
 from sidecar.server.configuration.model import Configuration, Entry
 
-PAGE = (Path(__file__).parents[2] / "spec" / "configuration.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "spec" / "server" / "configuration.md").read_text(encoding="utf-8")
 ROWS = {m[1]: m[2] for m in re.finditer(r"^\| `([^`]+)` \|[^|]*\|([^|]*)\|", PAGE, re.MULTILINE)}
 
 
@@ -55,7 +55,7 @@ ALL = [
 
 @pytest.mark.parametrize(("key", "default"), ALL, ids=[key for key, _ in ALL])
 def test_a_setting_is_in_the_table_with_its_default(key: str, default: object) -> None:
-    assert key in ROWS, f"spec/configuration.md lacks {key}"
+    assert key in ROWS, f"spec/server/configuration.md lacks {key}"
     if isinstance(default, bool | int | float):
         assert ROWS[key].strip(" `") == str(default).lower()
 
@@ -68,13 +68,13 @@ def test_the_table_names_no_setting_that_there_is_not() -> None:
 @pytest.mark.parametrize(
     "variable",
     [
-        places.ENV_STATE_DIR,
-        places.ENV_CONFIG,
+        resolve.ENV_STATE_DIR,
+        resolve.ENV_CONFIG,
         configuration.ENV_ENGINE,
         configuration.ENV_MODEL_KEY,
-        episodes.ENV_SECRET,
-        log.ENV_LEVEL,
-        log.ENV_FORMAT,
+        resolve.ENV_SECRET,
+        resolve.ENV_LEVEL,
+        resolve.ENV_FORMAT,
     ],
 )
 def test_an_environment_variable_is_documented(variable: str) -> None:

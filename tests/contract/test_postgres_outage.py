@@ -1,6 +1,7 @@
 """What a PostgreSQL store does while its server is away, and what it refuses."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 
 import psycopg
@@ -80,6 +81,39 @@ def test_requests_end_after_their_limit_and_the_store_goes_on_when_the_server_is
         store.run(until_back())
         assert store.texts(REF) == ["a", "c"]
         assert store.run(store.store.search(REF, SearchQuery(text="c"))).hits
+
+
+def test_once_a_request_has_waited_in_vain_the_others_fail_at_once_until_the_server_is_back(
+    server: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Driver(lambda: PostgresStore(server.url, wait_s=1.0)) as store:
+        store.append(REF, "a")
+        store.texts(REF)
+        server.stop()
+        try:
+            with pytest.raises(StoreUnavailable):
+                store.append(REF, "b")
+            began = time.monotonic()
+            for _ in range(10):
+                for ask in (lambda: store.append(REF, "b"), lambda: store.texts(REF)):
+                    with pytest.raises(StoreUnavailable) as refused:
+                        ask()
+                    assert refused.value.retryable
+            # Twenty that wait would take twenty seconds.
+            assert time.monotonic() - began < 10
+        finally:
+            server.start()
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                store.append(REF, "c")
+                break
+            except StoreUnavailable:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        assert store.texts(REF) == ["a", "c"]
+    assert len([record for record in caplog.records if "the store failed" in record.message]) < 6
+    assert not any(record.exc_info for record in caplog.records)
 
 
 def test_a_connection_that_the_server_ends_is_made_anew(server: PostgresServer) -> None:

@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from sidecar.store import open_store
-from sidecar.store.indexing.folding import fold
-from sidecar.store.indexing.questions import question
-from sidecar.store.indexing.terms import document_terms
 from sidecar.store.search import SearchQuery
+from sidecar.store.search.terms import document_terms, fold, question
 from sidecar.store.stored import SessionRef
 from sidecar.store.writes import Delete, Fork, Truncate
 from tests.postgres_server import shared_server
-from tests.search_kit import bundle_soon, index_in_small_portions, positions, rest, search
+from tests.search_kit import index_in_small_portions, positions, rest, search
 from tests.store_kit import Driver, user
 
 REFS = [SessionRef("host", name) for name in "abc"]
@@ -168,14 +166,11 @@ SLOW = [HealthCheck.too_slow]
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("rested", [False, True], ids=["awake", "rested"])
 @pytest.mark.parametrize(("kind", "examples"), [("memory", 20), ("sqlite", 50), ("postgres", 20)])
 def test_searches_find_what_a_look_at_every_message_finds(
-    kind: str, examples: int, rested: bool, monkeypatch: pytest.MonkeyPatch
+    kind: str, examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index_in_small_portions(monkeypatch)
-    if rested:
-        bundle_soon(monkeypatch)
     machine = type("Machine", (SearchMachine,), {"kind": kind})
     run_state_machine_as_test(
         machine,

@@ -1,16 +1,20 @@
 """Every example of the specification is what the wire types and the schema say it is."""
 
 import json
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend
 
 from sidecar.protocol.base import Wire
 from sidecar.protocol.errors import ERRORS
 from sidecar.protocol.methods import METHODS, Method
-from sidecar.rpc.params import explain
+from sidecar.rpc.router import explain
 
 SPEC = Path(__file__).parents[2] / "spec"
 EXAMPLES = SPEC / "examples"
@@ -22,8 +26,31 @@ def cases(folder: str) -> list[Path]:
     return sorted((EXAMPLES / folder).glob("*.json"))
 
 
-def schema_errors(type_name: str, value: object) -> list[str]:
-    validator = Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{type_name}"})
+def unknown_value(_: Any, known: list[Any], value: Any, __: Any) -> Iterator[ValidationError]:
+    if value not in known:
+        yield ValidationError(f"{value!r} is not among {known}")
+
+
+def another_number(
+    amounts: range, _: Any, names: list[str], value: Any, __: Any
+) -> Iterator[ValidationError]:
+    if sum(name in value for name in names) not in amounts:
+        yield ValidationError(f"too many or too few of {names}")
+
+
+Strict = extend(
+    Draft202012Validator,
+    {
+        "x-known-values": unknown_value,
+        "x-exactly-one": partial(another_number, range(1, 2)),
+        "x-at-least-one": partial(another_number, range(1, 99)),
+    },
+)
+"""Reads the members that begin with x- as a sender does; receivers pass over values that are new to them."""
+
+
+def schema_errors(type_name: str, value: object, kind: Any = Draft202012Validator) -> list[str]:
+    validator = kind({**SCHEMA, "$ref": f"#/$defs/{type_name}"})
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
 
@@ -63,7 +90,7 @@ def test_every_example_belongs_to_a_method_or_an_error() -> None:
 def test_a_valid_example_satisfies_the_schema(path: Path, method: Method) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
     type_name = type_of(path, method)
-    assert (schema_errors(type_name, value) == []) if type_name else value is None
+    assert (schema_errors(type_name, value, Strict) == []) if type_name else value is None
 
 
 @pytest.mark.parametrize(("path", "method"), valid_examples(), ids=named)
@@ -96,7 +123,7 @@ def test_an_invalid_example_is_refused_at_its_path(path: Path, method: Method) -
 @pytest.mark.parametrize(("path", "method"), invalid_examples(), ids=named)
 def test_an_invalid_example_breaks_the_schema(path: Path, method: Method) -> None:
     case = json.loads(path.read_text(encoding="utf-8"))
-    assert schema_errors(method.params, case["params"]) != []
+    assert schema_errors(method.params, case["params"], Strict) != []
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
@@ -111,6 +138,8 @@ def test_an_example_of_an_error_is_one(path: Path) -> None:
     entry = next(entry for entry in ERRORS if entry.name == path.stem.partition("-")[0])
     assert value["code"] == entry.code
     assert schema_errors("ServerError", value) == []
+    assert schema_errors(entry.data.__name__, value["data"], Strict) == []
+    assert entry.code in SCHEMA["$defs"][entry.data.__name__]["x-error-codes"]
     assert msgspec.convert(value["data"], entry.data)
 
 
@@ -122,14 +151,60 @@ def test_every_error_has_an_example() -> None:
 def test_an_error_of_the_server_without_advice_breaks_the_schema(member: str) -> None:
     value = json.loads((EXAMPLES / "errors/Busy.json").read_text(encoding="utf-8"))
     del value["data"][member]
-    assert schema_errors("ServerError", value) != []
+    assert schema_errors("BusyData", value["data"]) != []
 
 
 def test_an_answer_with_both_messages_and_edits_breaks_the_schema() -> None:
     value = json.loads((EXAMPLES / "context/assemble/result.json").read_text(encoding="utf-8"))
-    assert schema_errors("AssembleContextResult", {**value, "edits": []}) != []
-    assert schema_errors("AssembleContextResult", {**value, "edits": None}) == []
+    assert schema_errors("AssembleContextResult", {**value, "edits": []}, Strict) != []
 
 
-def test_a_message_without_role_and_type_breaks_the_schema() -> None:
-    assert schema_errors("IngestContextParams", {"sessionId": "s", "message": {"content": "x"}}) != []
+def definitions() -> list[tuple[str, dict[str, Any]]]:
+    return sorted(SCHEMA["$defs"].items())
+
+
+@pytest.mark.parametrize(
+    ("name", "schema"), definitions(), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_a_definition_is_one_that_generators_of_types_read(name: str, schema: dict[str, Any]) -> None:
+    assert schema["title"] == name
+    assert schema["description"]
+    for inner in inside(schema):
+        assert not {"if", "then", "not", "oneOf", "allOf"} & set(inner), inner
+        assert "enum" not in inner or "type" in inner, inner
+        options = inner.get("anyOf", [])
+        assert all("$ref" in option or option.get("type") != "null" for option in options), inner
+
+
+@pytest.mark.parametrize(
+    ("name", "schema"), definitions(), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_an_optional_member_is_null_only_where_that_says_something(name: str, schema: dict[str, Any]) -> None:
+    required = schema.get("required", [])
+    for member, inner in schema.get("properties", {}).items():
+        if "null" in inner.get("type", "") and member not in required:
+            assert "`null` " in inner["description"], member
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_the_types_of_a_method_name_it(method: Method) -> None:
+    side = {"hostToServer": "server", "serverToHost": "host", "both": "both"}[method.direction]
+    for name in filter(None, (method.params, method.result)):
+        assert (SCHEMA["$defs"][name]["x-method"], SCHEMA["$defs"][name]["x-side"]) == (method.name, side)
+
+
+def test_enumerations_take_values_that_are_still_to_come() -> None:
+    closed = {name for name, schema in definitions() for inner in inside(schema) if "enum" in inner}
+    tagged = {name for name in closed if {"kind", "type"} & set(SCHEMA["$defs"][name].get("properties", ()))}
+    assert closed - tagged == {"CompactionTarget", "Projection", "SpawnMode"}, (
+        "the server must not guess at these"
+    )
+
+
+def inside(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from inside(item)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sidecar.store.errors import SessionExists, SessionMissing
+from sidecar.store.errors import SessionExists, SessionMissing, SessionTaken
 from sidecar.store.spawn import BeginSpawn, EndSpawn, PrepareSpawn, RollBackSpawn, Spawn, SweepSpawns
 from sidecar.store.stored import SessionRef
-from sidecar.store.writes import Truncate
+from sidecar.store.writes import Configure, Delete, Truncate
 from tests.store_kit import REF, Driver, reply
 
 NAMESPACE = REF.namespace
@@ -164,10 +164,122 @@ def test_an_end_forgets_the_spawn_and_erases_the_child_where_asked(store: Driver
     assert store.write(EndSpawn(NAMESPACE, "child-key", erase=erase)).spawns == []
 
 
-def test_a_child_that_was_never_prepared_is_erased_by_its_key(store: Driver) -> None:
+def test_a_session_that_was_never_spawned_is_not_erased_by_its_key(store: Driver) -> None:
     store.append(CHILD, "own", session_key="child-key")
+    assert store.write(EndSpawn(NAMESPACE, "child-key", erase=True)).erased == []
+    assert store.texts(CHILD) == ["own"]
+
+
+def test_a_child_whose_end_was_noted_before_is_erased_later(store: Driver) -> None:
+    begun(store, mode="isolated")
+    store.append(CHILD, "own")
+    assert store.write(EndSpawn(NAMESPACE, "child-key", erase=False)).erased == []
+    assert store.run(store.store.spawn_of(CHILD)) is None
+    store.reopen() if store.store.kind != "memory" else None
     assert store.write(EndSpawn(NAMESPACE, "child-key", erase=True)).erased == ["child"]
-    assert store.run(store.store.session(CHILD)) is None
+    assert store.texts(CHILD) == []
+
+
+def test_a_session_that_took_the_place_of_an_ended_child_is_not_erased(store: Driver) -> None:
+    begun(store, mode="isolated")
+    store.append(CHILD, "own")
+    store.write(EndSpawn(NAMESPACE, "child-key", erase=False))
+    store.write(Delete(CHILD))
+    store.append(CHILD, "another")
+    assert store.write(EndSpawn(NAMESPACE, "child-key", erase=True)).erased == []
+    assert store.texts(CHILD) == ["another"]
+
+
+def test_an_agent_forks_its_own_sessions_alone(store: Driver) -> None:
+    store.append(REF, "a", agent_id="ann")
+    with pytest.raises(SessionMissing):
+        store.write(PrepareSpawn(spawn(agent_id="bob")))
+    assert store.write(PrepareSpawn(spawn(agent_id="ann"))).inherited == 1
+
+
+def test_a_child_is_the_agents_that_it_was_prepared_for(store: Driver) -> None:
+    store.append(REF, "a", agent_id="ann")
+    store.write(PrepareSpawn(spawn(agent_id="ann", child_agent_id="carl")))
+    assert store.write(BeginSpawn(CHILD, "child-key", agent_id="bob")) is None
+    assert store.write(BeginSpawn(CHILD, "child-key", agent_id="carl")) is not None
+    head = store.run(store.store.session(CHILD))
+    assert head is not None and head.agent_id == "carl"
+    for agent_id in ("ann", "bob"):
+        with pytest.raises(SessionTaken):
+            store.append(CHILD, "not mine", agent_id=agent_id)
+    assert store.texts(CHILD) == ["a"]
+
+
+def test_the_id_of_a_prepared_child_is_taken_before_the_child_begins(store: Driver) -> None:
+    store.write(PrepareSpawn(spawn("isolated", child_id="child", agent_id="ann", child_agent_id="ann")))
+    with pytest.raises(SessionTaken):
+        store.append(CHILD, "not mine", agent_id="bob")
+    store.append(CHILD, "own")
+    head = store.run(store.store.session(CHILD))
+    assert head is not None and head.agent_id == "ann"
+
+
+def test_an_agent_ends_what_it_has_spawned_alone(store: Driver) -> None:
+    store.append(REF, "a", agent_id="ann")
+    begun(store, agent_id="ann", child_agent_id="ann")
+    store.append(CHILD, "own", agent_id="ann")
+    assert store.write(EndSpawn(NAMESPACE, "child-key", erase=True, agent_id="bob")).erased == []
+    assert store.write(RollBackSpawn(NAMESPACE, "p1", agent_id="bob")) is None
+    assert store.texts(CHILD) == ["a", "own"]
+    assert store.write(EndSpawn(NAMESPACE, "child-key", erase=True, agent_id="ann")).erased == ["child"]
+
+
+def test_two_agents_prepare_children_of_one_key(store: Driver) -> None:
+    for agent_id in ("ann", "bob"):
+        members = {"preparation_id": agent_id, "agent_id": agent_id, "child_agent_id": agent_id}
+        store.append(SessionRef(NAMESPACE, agent_id), f"of {agent_id}", agent_id=agent_id)
+        store.write(PrepareSpawn(spawn(parent_id=agent_id, **members)))
+    for agent_id in ("ann", "bob"):
+        child = SessionRef(NAMESPACE, f"child of {agent_id}")
+        store.write(BeginSpawn(child, "child-key", agent_id=agent_id))
+        assert store.texts(child) == [f"of {agent_id}"]
+
+
+def test_a_key_means_the_session_of_the_agent_that_bound_it(store: Driver) -> None:
+    other, hosts = SessionRef(NAMESPACE, "other"), SessionRef(NAMESPACE, "host's")
+
+    def meant(agent_id: str | None) -> str | None:
+        head = store.run(store.store.session_by_key(NAMESPACE, "key", agent_id))
+        return head.ref.session_id if head is not None else None
+
+    store.append(REF, "a", session_key="key", agent_id="ann")
+    assert [meant(agent_id) for agent_id in ("ann", "bob", None)] == ["main", None, "main"]
+    store.append(other, "b", session_key="key", agent_id="bob")
+    assert [meant(agent_id) for agent_id in ("ann", "bob", None)] == ["main", "other", None]
+    store.append(hosts, "c", session_key="key")
+    names = ("ann", "bob", "carl", None)
+    assert [meant(agent_id) for agent_id in names] == ["main", "other", "host's", "host's"]
+    store.append(hosts, "d", agent_id="ann")
+    assert meant("carl") is None
+
+
+def test_settings_that_an_agent_made_wait_until_the_session_is_its_own(store: Driver) -> None:
+    def engine() -> str | None:
+        return store.run(store.store.settings(NAMESPACE, "session", REF.session_id)).engine
+
+    for agent_id in ("ann", "bob"):
+        write = Configure(NAMESPACE, "session", REF.session_id, engine=agent_id, agent_id=agent_id)
+        store.write(write)
+    assert engine() is None
+    store.append(REF, "a", agent_id="ann")
+    assert engine() == "ann"
+    store.write(Configure(NAMESPACE, "session", REF.session_id, engine="not mine", agent_id="bob"))
+    assert engine() == "ann"
+
+
+def test_an_agent_lists_what_it_may_see(store: Driver) -> None:
+    for number in range(6):
+        owner = (None, "ann", "bob")[number % 3]
+        store.append(SessionRef(NAMESPACE, f"s{number}"), "a", agent_id=owner)
+    page, cursor = store.run(store.store.sessions(NAMESPACE, 3, None, "ann"))
+    rest, end = store.run(store.store.sessions(NAMESPACE, 3, cursor, "ann"))
+    assert sorted(head.ref.session_id for head in page + rest) == ["s0", "s1", "s3", "s4"]
+    assert cursor is not None and end is None
 
 
 def test_spawns_of_another_namespace_are_none_of_ours(store: Driver) -> None:

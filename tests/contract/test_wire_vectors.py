@@ -56,6 +56,6 @@ def test_a_stream_is_answered_as_it_says(path: Path, tmp_path: Path, monkeypatch
 
 
 def test_vectors_name_clauses_that_exist() -> None:
-    prose = "".join(page.read_text(encoding="utf-8") for page in SPEC.glob("*.md"))
+    prose = "".join(page.read_text(encoding="utf-8") for page in SPEC.rglob("*.md"))
     named = {clause for path in VECTORS for clause in read(path)["clauses"]}
     assert [clause for clause in sorted(named) if f"**{clause}**" not in prose] == []

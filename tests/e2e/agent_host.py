@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -79,9 +79,11 @@ class AgentHost:
         engine: str | None = "full",
         capabilities: Sequence[str] = (),
         config: Json | None = None,
+        environment: Mapping[str, str] | None = None,
         **options: object,
     ) -> None:
         self.state = state
+        self._environment = {"CONTEXT_SIDECAR_STATE_DIR": str(state), **(environment or {})}
         self.answerers: dict[str, Answerer | None] = {}
         """What answers a request of the sidecar; `None` never answers."""
         self.asked: list[tuple[str, Json]] = []
@@ -187,6 +189,11 @@ class AgentHost:
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def resident_bytes(self, *, peak: bool = False) -> int:
+        """Memory that the process holds now, or has held at most."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(status.partition("VmHWM:" if peak else "VmRSS:")[2].split()[0]) * 1024
+
     def _start(self) -> None:
         self.state.mkdir(parents=True, exist_ok=True)
         self._log = (self.state / "stderr.log").open("a+b")
@@ -196,7 +203,7 @@ class AgentHost:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env={**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(self.state)},
+            env={**os.environ, **self._environment},
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._sink = self._process.stdin.fileno()

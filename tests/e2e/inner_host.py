@@ -2,15 +2,17 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sidecar.rpc.framing import Receiver
 from sidecar.rpc.peer import Peer
 from sidecar.rpc.router import Router
-from sidecar.rpc.transport import Receiver
-from sidecar.server.application import SidecarApplication
+from sidecar.server.configuration.resolve import ENV_STATE_DIR
+from sidecar.server.connection import SidecarApplication
 from sidecar.server.lifecycle import Lifecycle
 from tests.e2e.sidecar_host import LIMIT_S, Params, result_of
 
@@ -91,7 +93,8 @@ class InnerHost:
         self._transport = _Lines()
         router = Router()
         peer = Peer(router, self._transport)
-        config = {"stateDir": str(self.state_dir), **self.options.get("config", {})}
+        os.environ[ENV_STATE_DIR] = str(self.state_dir)
+        config = self.options.get("config", {})
         self._life = Lifecycle(router, peer, SidecarApplication(router, peer), lambda code: None)
 
         async def begin() -> None:

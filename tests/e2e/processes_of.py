@@ -12,7 +12,7 @@ from tests.e2e.sidecar_host import LIMIT_S, Host
 
 def children(host: Host) -> list[int]:
     """The processes that the sidecar has started and not waited for, zombies included."""
-    return _children(host.process.pid)
+    return children_of(host.process.pid)
 
 
 def child(host: Host) -> int:
@@ -62,7 +62,7 @@ def until(condition: Callable[[], bool], complaint: str) -> None:
         threading.Event().wait(0.05)
 
 
-def _children(pid: int) -> list[int]:
+def children_of(pid: int) -> list[int]:
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended in between

@@ -13,7 +13,7 @@ Step = Callable[[AgentHost, Speaker, list[str]], object]
 KEEPS: dict[str, Step] = {
     "assembling again": lambda host, speaker, ids: host.assemble("s", tokenBudget=4000),
     "a new message": lambda host, speaker, ids: host.ingest("s", speaker.user("more")),
-    "a larger budget": lambda host, speaker, ids: host.assemble("s", tokenBudget=90_000),
+    "a larger budget": lambda host, speaker, ids: host.assemble("s", tokenBudget=5300),
     "a smaller budget that is enough": lambda host, speaker, ids: host.assemble("s", tokenBudget=3000),
     "a prompt": lambda host, speaker, ids: host.assemble("s", tokenBudget=4000, prompt="what now?"),
     "a restart": lambda host, speaker, ids: host.restart(),
@@ -47,7 +47,8 @@ RAISES: dict[str, Step] = {
         "session/truncate", sessionId="s", afterMessageId=ids[4]
     ),
     "a compaction": lambda host, speaker, ids: host.call("context/compact", sessionId="s", force=True),
-    "a smaller budget": lambda host, speaker, ids: host.assemble("s", tokenBudget=500),
+    "a much larger budget": lambda host, speaker, ids: host.assemble("s", tokenBudget=90_000),
+    "a much smaller budget": lambda host, speaker, ids: host.assemble("s", tokenBudget=500),
     "a leaving heartbeat": _heartbeat_leaves,
 }
 
@@ -100,7 +101,7 @@ def test_a_cut_stays_when_the_budget_grows_again(engine: str, tmp_path: Path) ->
     with AgentHost(tmp_path, engine=engine) as host:
         host.ingest("s", *(message for _ in range(30) for message in speaker.turn()))
         small = host.assemble("s", tokenBudget=2000)
-        large = host.assemble("s", tokenBudget=60_000)
+        large = host.assemble("s", tokenBudget=2600)
         assert (large.epoch, large.raw) == (small.epoch, small.raw)
         again = host.assemble("s", tokenBudget=2000)
         assert (again.epoch, again.raw) == (small.epoch, small.raw)

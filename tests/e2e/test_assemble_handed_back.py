@@ -80,6 +80,36 @@ def test_a_stub_that_comes_back_stays_the_stub_of_its_message(dialect: str, tmp_
         assert after.raw == [*answer.raw, *more] and after.epoch == answer.epoch
 
 
+@pytest.mark.parametrize("way", ["context/afterTurn", "context/commitTurn", "context/ingest"])
+@pytest.mark.parametrize("budget", [1000, 100_000], ids=["stub", "original"])
+def test_a_result_that_the_host_has_merged_into_an_earlier_message_is_not_lost(
+    budget: int, way: str, tmp_path: Path
+) -> None:
+    speaker = Speaker("anthropic")
+    first, second = speaker.new_call(), speaker.new_call()
+    (earlier,) = speaker.results([(first, speaker.words(4000))])
+    (later,) = speaker.results([(second, "the second result")])
+    with AgentHost(tmp_path, dialect="anthropic") as host:
+        host.ingest("s", speaker.user("read both"), *speaker.assistant("", [first, second]), earlier)
+        *before, held = host.assemble("s", tokenBudget=budget).raw
+        assert (held == earlier) is (budget > 1000)
+        blocks = [block for raw in (held, later) for block in msgspec.json.decode(raw)["content"]]
+        merged = msgspec.json.encode({"role": "user", "content": blocks})
+        answer = host.assemble("s", raw=[*before, merged], tokenBudget=100_000)
+        assert answer.raw[-1] == merged
+        turn = list(map(msgspec.Raw, [*before, merged]))
+        if way == "context/afterTurn":
+            host.call(way, sessionId="s", messages=turn, prePromptMessageCount=0)
+        elif way == "context/commitTurn":
+            host.call(way, sessionId="s", messages=turn, advancementKey="k")
+        else:
+            host.ingest("s", merged)
+        told = host.assemble("s", tokenBudget=100_000).raw
+        assert told == [*before, merged]
+        again = host.assemble("s", raw=told, tokenBudget=100_000)
+        assert again.raw == told
+
+
 def _decorated(raw: bytes, decorate: Decorate) -> bytes:
     """The message with its text changed as a host changes it."""
     message = msgspec.json.decode(raw)

@@ -24,12 +24,9 @@ def test_the_list_comes_back_as_it_came(dialect: str, tmp_path: Path) -> None:
 def test_nothing_is_stored_of_it(tmp_path: Path) -> None:
     speaker = Speaker("openai")
     with AgentHost(tmp_path, engine="legacy") as host:
-        assert host.call("context/ingest", sessionId="s", message={"role": "user", "content": "x"}) == {
-            "ingested": False,
-            "messageId": "",
-            "turnId": "",
-            "reason": "the legacy engine stores nothing",
-        }
+        answer = host.call("context/ingest", sessionId="s", message={"role": "user", "content": "x"})
+        assert answer.pop("messageId")
+        assert answer == {"ingested": False, "turnId": "", "reason": "the legacy engine stores nothing"}
         host.assemble("s", raw=speaker.turn())
         assert host.call("session/list")["sessions"] == []
 

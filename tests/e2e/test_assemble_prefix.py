@@ -48,7 +48,7 @@ class _LongRun:
         self.history += messages
         if not self.hands_list_over:
             self.host.ingest("s", *messages)
-        budget = self.random.choice((self.base, self.base, self.base, self.base * 2))
+        budget = self.random.choice((self.base, self.base, self.base, self.base * 4 // 3))
         raw = self.history if self.hands_list_over else None
         answer = self.host.assemble("s", raw=raw, tokenBudget=budget)
         wrong = broken_rules(self.dialect, budget, self.history, answer, self.before)

@@ -1,14 +1,17 @@
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from sidecar import __version__
 from sidecar.cli.commands import ENTRIES
+from sidecar.cli.engines import WHAT
 from sidecar.client import SidecarClient
-from tests.client_kit import LIMIT_S, assistant, run_cli, user, with_sidecar
+from sidecar.engine.sources import BUILT_IN
+from tests.client_kit import LIMIT_S, PROGRAM, assistant, run_cli, user, with_sidecar, within_limit
 
 QUESTION = b'{"role": "user", "content": "caf\\u00e9 \\ud83d"}'
 
@@ -175,6 +178,40 @@ def test_config_shows_what_is_in_force(tmp_path: Path) -> None:
     )
 
 
+SECRETS = """
+[store]
+kind = "postgres"
+url = "host=db password=sesame dbname=x"
+[model]
+name = "m"
+baseUrl = "https://models.example/v1?api_key=sesame"
+apiKey = "sesame"
+[episodes]
+enabled = true
+backend = "webhook"
+url = "https://hooks.example/in?token=sesame"
+secret = "sesame"
+[plugins.entries.http.config]
+url = "https://memory.example/?key=sesame"
+[plugins.entries."some engine".config]
+accessToken = "sesame"
+tables = [{ password = "sesame", size = 3 }, { note = "\\u007f" }]
+"""
+
+
+def test_config_show_prints_a_configuration_without_its_secrets(tmp_path: Path) -> None:
+    file = tmp_path / ("deep" * 30) / "config.toml"
+    file.parent.mkdir()
+    file.write_text(SECRETS, encoding="utf-8")
+    shown = run_cli("config", "show", "--config", str(file), state_dir=tmp_path, env={"COLUMNS": "80"}).stdout
+    values = tomllib.loads(shown)
+    assert "sesame" not in shown
+    assert values["plugins"]["entries"]["some engine"]["config"]["tables"] == [
+        {"password": "***", "size": 3},
+        {"note": "\x7f"},
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "word"),
     [
@@ -224,3 +261,33 @@ def test_user_messages_are_not_taken_for_markup(tmp_path: Path) -> None:
 
     with_sidecar(tmp_path, tell, engine="full")
     assert "[bold]x[/nothing]" in run_cli("sessions", "show", "s", state_dir=tmp_path).stdout
+
+
+def test_serve_takes_the_engine_and_the_state_directory_from_its_command_line(tmp_path: Path) -> None:
+    state = tmp_path / "named"
+    command = (PROGRAM, "serve", "--engine", "full", f"--state-dir={state}")
+
+    async def engine(client: SidecarClient) -> str:
+        await client.ingest("talk", user("hello"))
+        return client.engine.id
+
+    async def run() -> str:
+        async with SidecarClient.start(command) as client:
+            return await engine(client)
+
+    assert within_limit(run()) == "full"
+    assert (state / "context.db").exists()
+
+
+def test_memory_of_a_session_that_is_not_there_is_a_failure(stored: Path) -> None:
+    missing = run_cli("memory", "show", "nope", state_dir=stored)
+    assert missing.returncode == 1
+    assert "no session 'nope'" in missing.stderr
+    there = run_cli("memory", "show", "talk", state_dir=stored)
+    assert (there.returncode, "Nothing was injected" in there.stderr) == (0, True)
+
+
+def test_every_built_in_engine_is_described(tmp_path: Path) -> None:
+    assert set(WHAT) == set(BUILT_IN)
+    shown = run_cli("engines", "list", state_dir=tmp_path).stdout
+    assert all(what in shown for what in WHAT.values())

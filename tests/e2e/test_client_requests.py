@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidecar.client import SidecarClient
-from sidecar.protocol.assembling import AssembleContextParams, AssembleContextResult
+from sidecar.protocol.assemble import AssembleContextParams, AssembleContextResult
 from sidecar.protocol.context import PreflightContextResult
 from tests.client_kit import assistant, conversation, user, with_sidecar
 

@@ -26,7 +26,7 @@ def test_the_handshake_names_the_tool(start_host: Callable[..., Host], engine: s
 
 
 def test_legacy_has_no_tools(start_host: Callable[..., Host], session: str) -> None:
-    host = start_host(hostCapabilities=["runtime/compact"], initialized=False)
+    host = start_host(hostCapabilities=["runtime/compact"], engine="legacy", initialized=False)
     assert host.initialize()["tools"] == []
     assert host.call("tools/list")["tools"] == []
 
@@ -126,7 +126,7 @@ def test_another_agents_session_is_not_read(host: Host, session: str) -> None:
     )
     call = {"name": "context_search", "arguments": {"mode": "tail"}, "sessionId": session}
     assert host.refusal("tools/call", agentId="b", **call).code == 1003
-    assert host.refusal("tools/list", agentId="b", sessionId=session).code == 1003
+    assert host.call("tools/list", agentId="b", sessionId=session) == host.call("tools/list", agentId="b")
     assert "private" in host.call("tools/call", agentId="a", **call)["content"][0]["text"]
 
 
@@ -162,3 +162,20 @@ def test_a_stub_says_how_to_read_what_it_stands_for(host: Host, session: str) ->
     stub = json.dumps(answer["messages"][-1])
     assert "of turn t1. Read it with context_search, or with context_expand by its messageId." in stub
     assert "needle" in search(host, session, mode="turn", turnId="t1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "told"),
+    [
+        (5, "/arguments", "arguments: expected `object`, got `int`"),
+        ({"mode": "no"}, "/arguments/mode", "expected one of 'head'"),
+    ],
+)
+def test_wrong_arguments_are_named_with_what_is_right(
+    start_host: Callable[..., Host], session: str, arguments: object, path: str, told: str
+) -> None:
+    host = start_host(engine="full")
+    tell_turns(host, session, 1, 1)
+    error = host.refusal("tools/call", sessionId=session, name="context_search", arguments=arguments)
+    assert (error.code, error.data["path"]) == (-32602, path)
+    assert told in str(error)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.client_kit import run_cli
 from tests.e2e.sidecar_host import Host, exported
-from tests.e2e.talk import Talk
+from tests.e2e.talk import Talk, turns
 
 TALK = Talk("openai")
 PAGE = 8192
@@ -96,6 +96,26 @@ def test_a_new_store_can_be_made_of_it_that_serves(
             assert exported(host, name) == entries
         host.call("context/ingest", sessionId="s0", message=TALK.user("goes on"))
     assert run_cli("db", "check", state_dir=fresh).returncode == 0
+
+
+def test_texts_of_ours_are_known_in_the_new_store_and_its_forks(tmp_path: Path) -> None:
+    with Host(tmp_path / "state", engine="default") as host:
+        host.call("context/bootstrap", sessionId="s", messages=turns(TALK, *range(60)))
+        host.call("session/fork", sessionId="s", newSessionId="fork")
+        host.call("context/compact", sessionId="s", tokenBudget=3000, force=True)
+        ours = host.call("context/assemble", sessionId="s", tokenBudget=3000)["messages"][0]
+        host.stop()
+    path = tmp_path / "state" / "context.db"
+    (tmp_path / "fresh").mkdir()
+    path.write_bytes(b"\xff" * PAGE + path.read_bytes()[PAGE:])
+    done = run_cli(
+        "db", "recover", "--to", str(tmp_path / "fresh" / "context.db"), state_dir=tmp_path / "state"
+    )
+    assert done.returncode == 0, done.stderr
+    with Host(tmp_path / "fresh", engine="default") as host:
+        for session in ("s", "fork"):
+            assert host.call("context/ingest", sessionId=session, message=ours)["reason"] == "synthetic"
+        assert host.call("context/ingest", sessionId="another", message=ours)["ingested"]
 
 
 def test_a_message_that_is_no_json_any_more_is_told_apart(stored: tuple[Path, dict[str, Any]]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.e2e.sidecar_host import COMMAND, LIMIT_S
+from tests.missing_programs import program
 
 NEEDLE = "needle-7f3a"
 CALL = re.compile(r"^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed>)")
@@ -26,9 +26,8 @@ class Call(NamedTuple):
 
 def recorded(folder: Path, requests: list[dict[str, object]]) -> list[Call]:
     """The calls that write or sync while the sidecar answers the requests, one after the other."""
-    assert shutil.which("strace"), "strace is not installed: apt-get install strace"
     log = folder / "calls.txt"
-    traced = ["strace", "-f", "-y", "-s", "400", "-o", str(log)]
+    traced = [program("strace"), "-f", "-y", "-s", "400", "-o", str(log)]
     traced += ["-e", "trace=fsync,fdatasync,pwrite64,write,writev", *COMMAND]
     process = subprocess.Popen(
         traced,

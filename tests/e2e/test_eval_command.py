@@ -53,7 +53,7 @@ def test_engines_are_told_apart_by_the_evidence_that_they_find(tmp_path: Path) -
     document = json.loads(done.stdout)
     window, recall = document["results"]
     assert (window["engine"], recall["engine"]) == ("sliding-window", "recall")
-    assert [at["evidence"] for at in window["budgets"]] == [0.5, 0.5]
+    assert [at["evidence"] for at in window["budgets"]] == [0.5, 1]
     assert [at["evidence"] for at in recall["budgets"]] == [1, 1]
     assert recall["budgets"][1]["answers"] == 1
     assert recall["search"]["5"] == 1
@@ -177,3 +177,20 @@ def test_a_file_that_is_not_compressed_is_told_as_such(tmp_path: Path) -> None:
     file.write_bytes(written(tmp_path, session()).read_bytes()[:100])
     done = run_cli("eval", str(file), state_dir=tmp_path)
     assert (done.returncode, "torn.jsonl.gz cannot be read" in done.stderr) == (1, True)
+
+
+def test_a_small_budget_takes_nothing_from_the_answers_of_a_larger_one(tmp_path: Path) -> None:
+    file = written(tmp_path, session())
+    asked = ("eval", str(file), "--engine", "full", "--json", "--budgets")
+    alone = json.loads(run_cli(*asked, "100k", state_dir=tmp_path).stdout)
+    beside = json.loads(run_cli(*asked, "300,100k", state_dir=tmp_path).stdout)
+    assert alone["results"][0]["budgets"][0]["evidence"] == 1
+    assert beside["results"][0]["budgets"][1] == alone["results"][0]["budgets"][0]
+
+
+def test_refused_budgets_are_no_success(tmp_path: Path) -> None:
+    file = written(tmp_path, session())
+    done = run_cli("eval", str(file), "--engine", "full", "--budgets", "10,100k", state_dir=tmp_path)
+    assert done.returncode == 1
+    assert "The budget was refused for 2 of 4 requests." in done.stdout
+    assert "Every answer" not in done.stdout

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.server.configuration.model import Configuration
+from sidecar.server.host_mistakes import CONFIGURATION, camel
 from tests.e2e.sidecar_host import Host, Refused
 
 
@@ -29,9 +31,17 @@ def test_the_answer_names_engine_methods_formats_and_limits(tmp_path: Path) -> N
     assert offer["limits"]["defaultTokenBudget"] == 128_000
 
 
-def test_without_a_slot_a_host_that_compacts_keeps_its_own_context(tmp_path: Path) -> None:
-    with Host(tmp_path, initialized=False, hostCapabilities=["runtime/compact"]) as host:
+def test_without_a_slot_a_host_that_owns_history_keeps_its_own_context(tmp_path: Path) -> None:
+    owner = ["runtime/compact", "ownsHistory", "future/thing"]
+    with Host(tmp_path, initialized=False, hostCapabilities=owner) as host:
         assert host.initialize()["engine"]["id"] == "legacy"
+        checks = host.call("engine/doctor")["checks"]
+        assert "the host says that it owns history" in checks[0]["message"]
+
+
+def test_without_a_slot_a_host_that_merely_answers_every_request_gets_default(tmp_path: Path) -> None:
+    with Host(tmp_path, initialized=False, hostCapabilities=["runtime/compact"]) as host:
+        assert host.initialize()["engine"]["id"] == "default"
 
 
 def test_without_a_slot_any_other_host_gets_default(tmp_path: Path) -> None:
@@ -155,3 +165,98 @@ def test_engine_list_shows_what_could_be_selected_and_why_not(tmp_path: Path) ->
     assert [engine["id"] for engine in engines.values() if engine["active"]] == ["full"]
     assert engines["legacy"]["available"] is False
     assert "plugins.entries.legacy.enabled" in engines["legacy"]["reason"]
+
+
+def handshake(host: Host, **params: object) -> list[str]:
+    """What the client's log is told during a handshake with these params."""
+    host.call("initialize", **params)
+    told = [n["params"]["message"] for n in host.notifications if n["method"] == "window/logMessage"]
+    checks = host.call("engine/doctor")["checks"]
+    settings = next(check for check in checks if check["name"] == "settings")
+    assert settings["ok"] is (not told)
+    assert all(line in settings["message"] for line in told)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("params", "where", "right"),
+    [
+        (
+            {"initializationOptions": {"messageFormat": "anthropic"}},
+            "initializationOptions.messageFormat",
+            "initializationOptions.contextEngine.messageFormat",
+        ),
+        (
+            {"contextEngine": {"engine": "full"}},
+            "params.contextEngine",
+            "initializationOptions.contextEngine",
+        ),
+        (
+            {"initializationOptions": {"contextEngine": {"limits": {"defaultTokenBudget": 5}}}},
+            "initializationOptions.contextEngine.limits",
+            "initializationOptions.contextEngine.config.limits",
+        ),
+    ],
+)
+def test_a_known_member_in_the_wrong_place_is_warned_about(
+    params: dict[str, object], where: str, right: str, tmp_path: Path
+) -> None:
+    with Host(tmp_path / "state", initialized=False) as host:
+        told = handshake(host, **params)
+        host.close()
+        log = host.log.read_text(encoding="utf-8")
+    assert len(told) == 1
+    assert f"{where} is not read" in told[0]
+    assert right in told[0]
+    assert told[0] in log
+
+
+def test_members_in_their_places_are_not_warned_about(tmp_path: Path) -> None:
+    options = {"messageFormat": "anthropic", "engine": "full", "host": {"id": "h"}, "config": {"log": {}}}
+    with Host(tmp_path / "state", initialized=False) as host:
+        assert (
+            handshake(host, initializationOptions={"contextEngine": options}, clientInfo={"name": "x"}) == []
+        )
+
+
+def test_every_member_of_the_options_and_table_of_the_configuration_is_watched() -> None:
+    assert set(Configuration.model_fields) == {camel(name) for name in CONFIGURATION}
+
+
+TOOL_PAIR = [
+    {"role": "user", "content": "look"},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "blue"}]},
+]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_messages_that_contradict_the_dialect_are_warned_about_once(whole: bool, tmp_path: Path) -> None:
+    with Host(tmp_path / "state", engine="full") as host:
+        for n in range(2):
+            if whole:
+                host.call("context/commitTurn", sessionId="s", advancementKey=str(n), messages=TOOL_PAIR)
+            else:
+                host.call("context/ingestBatch", sessionId="s", messages=TOOL_PAIR)
+        told = [n["params"]["message"] for n in host.notifications if n["method"] == "window/logMessage"]
+        checks = {check["name"]: check for check in host.call("engine/doctor")["checks"]}
+    assert len(told) == 1
+    assert "shape of anthropic" in told[0] and "messageFormat is openai" in told[0]
+    assert told[0] in checks["settings"]["message"]
+
+
+def test_messages_of_the_dialect_are_not_warned_about(tmp_path: Path) -> None:
+    with Host(tmp_path / "state", engine="full", message_format="anthropic") as host:
+        host.call("context/commitTurn", sessionId="s", advancementKey="1", messages=TOOL_PAIR)
+        assert [n for n in host.notifications if n["method"] == "window/logMessage"] == []
+
+
+@pytest.mark.parametrize(("capabilities", "offered"), [([], False), (["runtime/complete"], True)])
+def test_a_tool_that_needs_a_model_is_announced_only_where_there_is_one(
+    capabilities: list[str], offered: bool, tmp_path: Path
+) -> None:
+    with Host(tmp_path, initialized=False, engine="lossless", hostCapabilities=capabilities) as host:
+        announced = host.initialize()["tools"]
+        listed = [tool["name"] for tool in host.call("tools/list")["tools"]]
+    assert announced == listed
+    assert ("context_ask" in announced) is offered

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.server.engines.proxy.confinement import landlock_version
 from tests.e2e.processes_of import child, children, descriptors, group, is_gone, until
 from tests.e2e.sidecar_host import Host
 from tests.engine_gallery import configured, is_served, tell
@@ -139,3 +140,30 @@ def test_a_few_processes_leave_no_descriptor_behind(host: Host) -> None:
 @pytest.mark.timeout(1200)
 def test_many_processes_leave_no_descriptor_behind(host: Host) -> None:
     _restarts(host, 200)
+
+
+def test_an_engine_reaches_nothing_that_is_the_sidecars_alone(tmp_path: Path) -> None:
+    environment = {"GALLERY_SECRET": "heron-of-the-north", "TMPDIR": "/var/tmp"}
+    with configured(tmp_path, "process", environment=environment) as host:
+        tell(host, "bad looks_around 1")
+        places = [tmp_path / "config.toml", *(tmp_path / "state").iterdir()]
+        told = {"role": "user", "content": "\n".join(map(str, places))}
+        host.call("context/ingest", sessionId="bad looks_around 1", message=told)
+        reached = host.call("context/compact", sessionId="bad looks_around 1")["reason"].split()
+    assert "GALLERY_SECRET" not in reached
+    assert reached == ["nothing"] or not landlock_version()
+
+
+def test_the_doctor_says_what_keeps_an_engine_from_the_store(host: Host) -> None:
+    said = next(c["message"] for c in host.call("engine/doctor")["checks"] if c["name"] == "engine")
+    assert ("cannot open the store" if landlock_version() else "is not confined") in said
+
+
+@pytest.mark.parametrize("isolation", ["inline", "process"])
+def test_what_an_engine_raises_is_cut_and_has_no_secrets(tmp_path: Path, isolation: str) -> None:
+    environment = {"GALLERY_SECRET": "heron-of-the-north"}
+    with configured(tmp_path, isolation, environment=environment) as host:
+        tell(host, "bad tells_secrets 1")
+        refused = host.refusal("context/compact", sessionId="bad tells_secrets 1")
+    assert refused.code == ENGINE_FAILED and len(str(refused)) < 2000
+    assert "heron-of" not in str(refused) and "heron-of" not in host.log.read_text(encoding="utf-8")

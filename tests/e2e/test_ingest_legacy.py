@@ -12,7 +12,7 @@ TALK = Talk("openai")
 @pytest.fixture
 def legacy(start_host: StartHost) -> Host:
     """A host that compacts by itself."""
-    return start_host(hostCapabilities=["runtime/compact"])
+    return start_host(hostCapabilities=["runtime/compact", "ownsHistory"])
 
 
 def test_nothing_is_stored(legacy: Host, session: str) -> None:
@@ -28,7 +28,18 @@ def test_a_batch_is_answered_with_an_id_for_each_message(legacy: Host, session: 
     result = legacy.call(
         "context/ingestBatch", sessionId=session, messages=TALK.turn(0)[:2], messageIds=["m1", None]
     )
-    assert result["messageIds"] == ["m1", ""]
+    named, made_up = result["messageIds"]
+    assert named == "m1"
+    assert made_up
+
+
+def test_a_message_that_is_not_stored_has_an_id_all_the_same(legacy: Host, session: str) -> None:
+    message = TALK.turn(0)[0]
+    first = legacy.call("context/ingest", sessionId=session, message=message)
+    assert first["messageId"]
+    assert legacy.call("context/ingest", sessionId=session, message=message) == first
+    own = legacy.call("context/ingest", sessionId=session, message=message, messageId="mine")
+    assert own["messageId"] == "mine"
 
 
 def test_advancement_keys_are_recorded(legacy: Host, session: str) -> None:

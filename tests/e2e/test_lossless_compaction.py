@@ -188,3 +188,26 @@ def test_the_command_line_shows_receipts(tmp_path: Path) -> None:
     assert f"{done['tokensBefore']} to {done['tokensAfter']}" in table.stdout, table.stderr
     told = run_cli("sessions", "receipts", "s", "--json", state_dir=tmp_path)
     assert json.decode(told.stdout)["receipts"] == [done["details"]]
+
+
+@pytest.mark.parametrize("budget", [4000, 8000])
+def test_wishes_for_a_forced_compaction_reach_the_model_where_one_summary_stands_for_all(
+    budget: int, tmp_path: Path
+) -> None:
+    with (
+        ModelServer(good) as server,
+        AgentHost(tmp_path, engine="lossless", config={"model": config(server)["model"]}) as host,
+    ):
+        host.ingest("s", *(message for turn in conversation(240) for message in turn))
+        host.assemble("s", tokenBudget=budget)
+        done = host.call(
+            "context/compact",
+            sessionId="s",
+            tokenBudget=budget,
+            force=True,
+            customInstructions="Dwell on the heliotrope.",
+        )
+        assert done["compacted"]
+        assert any("Dwell on the heliotrope." in json.encode(r).decode() for r in server.requests)
+        answer = host.assemble("s", tokenBudget=budget)
+        assert any(b"by the model" in raw for raw in answer.raw)

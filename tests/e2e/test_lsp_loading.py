@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from sidecar.origin import install_command
 from tests.e2e.editor import COMMAND, MEMORY, TREES, Editor, Json
 from tests.wire.harness import LIMIT_S, ServerProcess, notification, request
 
@@ -72,7 +73,7 @@ def test_without_the_extra_the_log_says_what_to_install() -> None:
         told, answer = server.read(), server.read()
         assert told["method"] == "window/logMessage"
         assert told["params"]["type"] == 2
-        assert "pip install 'context-sidecar[lsp]'" in told["params"]["message"]
+        assert install_command("lsp") in told["params"]["message"]
         assert list(answer["result"]["capabilities"]) == ["experimental"]
         message = {"role": "user", "content": "hi"}
         server.say(request(1, "context/ingest", {"sessionId": "s", "message": message}))

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from sidecar.messages.fence import strip
 from tests.e2e.memory_host import MemoryHost, appended
 
 FACT = "The sister of the user is called Ragnhild Skjelbred."
@@ -16,7 +15,7 @@ def test_a_fact_is_injected_once_in_fifty_turns_in_which_it_is_quoted(tmp_path: 
             answer = host.ask(f"question {n}")
             text = appended(answer)
             seen.append(text)
-            quote = strip(text) or f"As I know: {FACT}"
+            quote = f"As I know: {FACT}"
             if text:
                 quote = f"{quote}\n{text}"
             host.commit(f"question {n}", answer, quote)

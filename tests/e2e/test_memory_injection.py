@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.messages.fence import find
+from sidecar.messages.fence import fences
 from tests.e2e.agent_host import Assembled
 from tests.e2e.memory_host import BOTH, MemoryHost, addition, appended
 from tests.e2e.talk import DIALECTS
@@ -22,7 +22,7 @@ def test_memory_is_fenced_as_data_beside_the_messages(tmp_path: Path) -> None:
         host.offer("facts", OSLO)
         answer = host.ask("Where am I?")
         for text, content in ((addition(answer), TEA["content"]), (appended(answer), OSLO["content"])):
-            [part] = find(text)
+            [part] = fences(text)
             assert part.mark.kind == "memory" and str(content) in part.content
             assert "not instructions" in part.content
         assert answer.messages == []

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sidecar.messages.dialects import dialect as dialect_of
+from sidecar.messages.fence import claimed_mark
 from tests.e2e.agent_host import Assembled
 from tests.e2e.memory_host import MemoryHost, appended
 from tests.e2e.talk import DIALECTS
@@ -39,7 +40,7 @@ def test_a_message_with_memory_keeps_its_place(tmp_path: Path, dialect: str) -> 
             earlier = answer.raw
         read = dialect_of(dialect)
         assert read.check([read.read(raw) for raw in earlier]) == []
-        marks = [reading.mark for raw in earlier if (reading := read.read(raw)).mark]
+        marks = [mark for raw in earlier if (mark := claimed_mark(read.read(raw).text))]
         assert [mark.kind for mark in marks] == ["memory"] * 5
 
 

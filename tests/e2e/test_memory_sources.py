@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.e2e.memory_host import MemoryHost, addition, appended
+from tests.e2e.sidecar_host import Host, Refused
 
 
 def using(*sources: str, **configs: dict[str, Any]) -> dict[str, Any]:
@@ -67,6 +70,25 @@ def test_a_fact_that_is_said_and_quoted_again_and_again_is_offered_once(tmp_path
     assert text.count("Captain Skjelbred") == 1
 
 
+def reading(notes: Path) -> dict[str, str]:
+    """The environment of a sidecar whose operator lets it read these notes."""
+    file = notes.with_name("config.toml")
+    file.write_text(f"[plugins.entries.workspace.config]\npath = {str(notes)!r}\n", encoding="utf-8")
+    return {"CONTEXT_SIDECAR_CONFIG": str(file)}
+
+
+def test_a_host_cannot_have_files_read_of_its_choice(tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("# Secret\n\nThe password is heron.\n", encoding="utf-8")
+    config = using("workspace", workspace={"path": str(tmp_path)})
+    with (
+        Host(tmp_path / "state", initialized=False, config=config) as host,
+        pytest.raises(Refused) as refused,
+    ):
+        host.initialize()
+    assert refused.value.code == -32602
+    assert refused.value.data["path"].endswith("/plugins/entries/workspace/config/path")
+
+
 def test_sections_of_notes_come_where_a_prompt_asks_for_them(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     (notes / "deep").mkdir(parents=True)
@@ -77,7 +99,8 @@ def test_sections_of_notes_come_where_a_prompt_asks_for_them(tmp_path: Path) -> 
     )
     (tmp_path / "outside.md").write_text("Backups are secret.", encoding="utf-8")
     (notes / "link.md").symlink_to(tmp_path / "outside.md")
-    with MemoryHost(tmp_path / "state", config=using("workspace", workspace={"path": str(notes)})) as host:
+    settings = {"config": using("workspace"), "environment": reading(notes)}
+    with MemoryHost(tmp_path / "state", **settings) as host:
         answer = host.say("When do the backups run?")
         assert "The project is called Ptarmigan." in addition(answer)
         assert "Note deep/ops.md:3-6:\n## Backups\n\nBackups run at 03:40 UTC." in appended(answer)
@@ -93,8 +116,8 @@ def test_each_of_several_sources_keeps_to_its_own_budget(tmp_path: Path) -> None
     notes.mkdir()
     (notes / "big.md").write_text("# Ports\n\nstaging database port list\n" + "0815 " * 200, encoding="utf-8")
     (notes / "small.md").write_text("# Port\n\nThe staging port is 1.\n", encoding="utf-8")
-    both = using("history", "workspace", workspace={"path": str(notes), "tokenBudget": 60})
-    with MemoryHost(tmp_path / "state", config=both) as host:
+    both = using("history", "workspace", workspace={"tokenBudget": 60})
+    with MemoryHost(tmp_path / "state", config=both, environment=reading(notes)) as host:
         host.say("The staging database listens on port 6543 at heron.", "Noted.")
         move_to(host, "s2")
         text = appended(host.say("On which port does the staging database listen?"))
@@ -107,7 +130,8 @@ def test_a_source_of_the_host_does_not_cut_the_budget_of_its_namesake(tmp_path: 
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "port.md").write_text("# Port\n\nThe staging port is 1.\n", encoding="utf-8")
-    with MemoryHost(tmp_path / "state", config=using("workspace", workspace={"path": str(notes)})) as host:
+    settings = {"config": using("workspace"), "environment": reading(notes)}
+    with MemoryHost(tmp_path / "state", **settings) as host:
         host.offer("workspace", {"content": "What the host says of the port."}, tokenBudget=1)
         text = appended(host.ask("Which is the staging port?"))
     assert "The staging port is 1." in text

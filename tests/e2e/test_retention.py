@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
+from sidecar.server.background.retention import Clock, ClockAhead
 from tests.client_kit import run_cli
 from tests.e2e.sidecar_host import LIMIT_S, Host, exported, history
 from tests.e2e.talk import Talk
@@ -227,3 +228,45 @@ def test_without_a_rule_the_command_says_how_to_set_one(stored: Path) -> None:
     done = run_cli("db", "prune", state_dir=stored)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--older-than" in done.stderr
+
+
+def test_a_clock_years_ahead_of_everything_in_the_store_erases_nothing(tmp_path: Path) -> None:
+    with Host(tmp_path / "state", engine="full") as host:
+        for session in ("old", "older"):
+            host.call("context/ingest", sessionId=session, message={"role": "user", "content": "hello"})
+    age(tmp_path / "state", 3650, "old", "older")
+    rules = ("db", "prune", "--older-than", "30", "--state-dir", str(tmp_path / "state"))
+    refused = run_cli(*rules, state_dir=tmp_path)
+    assert refused.returncode == 1
+    assert "the clock says" in refused.stderr and "nothing is erased" in refused.stderr
+    trusted = run_cli(*rules, "--trust-clock", "--json", state_dir=tmp_path)
+    assert len(json.loads(trusted.stdout)["sessions"]) == 2
+
+
+def test_a_serving_sidecar_skips_a_round_and_the_doctor_says_so(tmp_path: Path) -> None:
+    with Host(tmp_path / "state", engine="full") as host:
+        host.call("context/ingest", sessionId="old", message={"role": "user", "content": "hello"})
+    age(tmp_path / "state", 3650, "old")
+    config = tmp_path / "config.toml"
+    config.write_text("[retention]\nmaxAgeDays = 30\nminIdleMinutes = 0\neveryMinutes = 0.001\n")
+    environment = {"CONTEXT_SIDECAR_CONFIG": str(config)}
+
+    def reported() -> bool:
+        # What is stored now has the time of the doubtful clock, and does not bear it out.
+        host.call("context/ingest", sessionId="new", message={"role": "user", "content": "hello"})
+        return any(check["name"] == "retention" for check in host.call("engine/doctor")["checks"])
+
+    with Host(tmp_path / "state", engine="full", environment=environment) as host:
+        host.until(reported, "no round was skipped")
+        assert host.call("session/get", sessionId="old")["messageCount"] == 1
+        host.stop()
+        assert "retention is skipped" in host.log.read_text()
+
+
+def test_a_clock_that_jumps_while_the_process_runs_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(None)
+    assert clock.now_ms() > 0
+    later = time.time_ns() + 60 * DAY_MS * 1_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+    with pytest.raises(ClockAhead, match="has jumped"):
+        clock.now_ms()

@@ -56,7 +56,7 @@ def search_check(host: AgentHost) -> Json:
 def wait_for_vectors(host: AgentHost, probe: str = next(iter(TOLD.values()))) -> None:
     """Until every message has been looked at, and the model answers questions."""
     deadline = time.monotonic() + MADE_S
-    while "by words and meaning, 0 messages wait" not in search_check(host)["message"]:
+    while "by words and meaning, 0 messages without a vector" not in search_check(host)["message"]:
         assert time.monotonic() < deadline, search_check(host)["message"]
     while not found(host, probe):
         assert time.monotonic() < deadline, "the model does not answer"
@@ -106,7 +106,7 @@ def test_vectors_survive_a_kill(tmp_path: Path) -> None:
         wait_for_vectors(host)
         host.kill()
         host.restart(signal.SIGKILL)
-        assert "0 messages wait" in search_check(host)["message"]
+        assert "0 messages without a vector" in search_check(host)["message"]
         deadline = time.monotonic() + MADE_S
         while fact not in found(host, asked):
             assert time.monotonic() < deadline
@@ -131,7 +131,7 @@ def test_a_deleted_session_leaves_no_vectors(tmp_path: Path) -> None:
         assert kept(tmp_path) == 1
         tell_all(host)
         host.call("session/delete", sessionId="s")
-        assert "0 messages wait" in search_check(host)["message"]
+        assert "0 messages without a vector" in search_check(host)["message"]
         host.ingest("s", message("The bus to the harbour leaves at nine."))
         wait_for_vectors(host, "What time do we go to the sea by public transport?")
         assert kept(tmp_path) == 1

@@ -1,9 +1,11 @@
 """Who may see a session: names, agents, dialects, namespaces, aliases."""
 
+import json
+
 import pytest
 
 from tests.e2e.conftest import StartHost
-from tests.e2e.sidecar_host import Host, history
+from tests.e2e.sidecar_host import Host, Refused, history
 from tests.e2e.talk import Talk
 
 TALK = Talk("openai")
@@ -24,12 +26,28 @@ BY_OTHERS = [
     ("context/afterTurn", {"messages": [TALK.user("mine")]}),
     ("context/commitTurn", {"messages": [TALK.user("mine")], "advancementKey": "k"}),
     ("context/assemble", {"messages": [TALK.user("mine")]}),
-    ("context/preflight", {"tokenBudget": 100}),
     ("context/maintain", {}),
     ("context/explain", {}),
-    ("session/configure", {"engine": "full"}),
     ("session/fork", {"newSessionId": "stolen"}),
+]
+MAKE_NOTHING = [
+    *READS,
+    ("context/maintain", {}),
+    ("context/explain", {}),
+    ("context/preflight", {"tokenBudget": 100}),
+    ("context/preflight", {"tokenBudget": 100, "messages": [TALK.user("mine")]}),
+    ("memory/compile", {"injectionPoint": "session-start"}),
+    ("session/configure", {"engine": "full"}),
+    ("session/configure", {"engine": "nothing-of-the-kind"}),
     ("session/delete", {}),
+    ("session/fork", {"newSessionId": "stolen"}),
+    ("session/pin", {"text": "x"}),
+    ("session/pins", {}),
+    ("session/summaries", {}),
+    ("session/unpin", {"pinId": "p1"}),
+    ("tools/call", {"name": "context_search", "arguments": {"mode": "tail"}}),
+    ("tools/call", {"name": "no-such-tool"}),
+    ("tools/list", {}),
 ]
 
 
@@ -87,6 +105,79 @@ def test_another_agent_does_not_find_the_session(host: Host, session: str, metho
     assert host.refusal(method, sessionId=session, agentId="other", **params).code == MISSING
     assert history(host, session) == [TALK.user("private")]
     assert host.call("session/get", sessionId=session, agentId="owner")["agentId"] == "owner"
+
+
+@pytest.mark.parametrize(("method", "params"), MAKE_NOTHING)
+def test_another_agents_session_is_answered_as_one_that_is_missing(
+    host: Host, session: str, method: str, params: dict
+) -> None:
+    host.call("session/configure", sessionId=session, agentId="owner", engine="full", config={})
+    host.call("context/ingest", sessionId=session, agentId="owner", message=TALK.user("private"))
+    host.call("session/pin", sessionId=session, agentId="owner", text="private")
+    host.call("context/assemble", sessionId=session, agentId="owner")
+    before = host.call("session/get", sessionId=session)
+
+    def answer(name: str) -> str:
+        try:
+            told: object = host.call(method, sessionId=name, agentId="other", **params)
+        except Refused as error:
+            told = str(error)
+        return json.dumps(told).replace(name, "...")
+
+    assert answer(session) == answer(f"{session}-missing")
+    assert host.call("session/get", sessionId=session) == before
+    assert history(host, session) == [TALK.user("private")]
+
+
+def test_what_is_set_for_another_agents_session_is_seen_by_nobody_else(host: Host, session: str) -> None:
+    host.call("context/ingest", sessionId=session, agentId="owner", message=TALK.user("private"))
+    before = host.call("session/configure", sessionId=session, agentId="owner")
+
+    def other(name: str) -> list[object]:
+        asked = {"sessionId": name, "agentId": "other"}
+        first = host.call("session/configure", **asked, engine="terse", config={"recentTurns": 2})
+        return [first, host.call("session/configure", **asked), host.call("tools/list", **asked)]
+
+    assert other(session) == other(f"{session}-missing")
+    assert host.call("session/configure", sessionId=session, agentId="owner") == before
+    assert host.call("session/delete", sessionId=session, agentId="owner")["deleted"]
+    host.call("context/ingest", sessionId=session, agentId="other", message=TALK.user("mine"))
+    assert host.call("session/get", sessionId=session)["engine"] == "terse"
+
+
+def test_what_an_agent_assembled_without_storing_it_is_its_own(host: Host, session: str) -> None:
+    said = [TALK.user("private")]
+    host.call("context/assemble", sessionId=session, agentId="owner", messages=said)
+    for method, params in (
+        ("context/explain", {}),
+        ("context/commitTurn", {"messages": [], "advancementKey": "k"}),
+    ):
+        assert host.refusal(method, sessionId=session, agentId="other", **params).code == MISSING
+    host.call("context/preflight", sessionId=f"{session}2", agentId="other", tokenBudget=99, messages=said)
+    host.call("context/commitTurn", sessionId=f"{session}2", agentId="owner", messages=[], advancementKey="k")
+    assert history(host, f"{session}2") == []
+
+
+def test_a_request_that_is_refused_takes_no_id(host: Host, session: str) -> None:
+    assert host.refusal("context/bootstrap", sessionId=session, agentId="other").code == INVALID
+    host.call("context/ingest", sessionId=session, agentId="owner", message=TALK.user("mine"))
+    assert host.call("session/get", sessionId=session)["agentId"] == "owner"
+
+
+def test_lists_of_an_agent_say_nothing_of_other_agents(start_host: StartHost) -> None:
+    host = start_host()
+    for number in range(9):
+        host.call("context/ingest", sessionId=f"s{number}", agentId="owner", message=TALK.user("hi"))
+    host.call("context/ingest", sessionId="mine", agentId="other", message=TALK.user("hi"))
+    page = host.call("session/list", limit=1, agentId="other")
+    assert [entry["sessionId"] for entry in page["sessions"]] == ["mine"] and "nextCursor" not in page
+
+
+def test_a_key_of_another_agent_does_not_exempt_a_session(start_host: StartHost) -> None:
+    host = start_host(config={"sessions": {"ignoreSessionPatterns": ["cron:**"]}})
+    host.call("context/ingest", sessionId="s", sessionKey="cron:1", agentId="other", message=TALK.user("x"))
+    host.call("context/ingest", sessionId="s", agentId="owner", message=TALK.user("kept"))
+    assert history(host, "s") == [TALK.user("kept")]
 
 
 def test_the_first_agent_that_uses_a_session_owns_it(host: Host, session: str) -> None:

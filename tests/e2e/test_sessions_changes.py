@@ -59,7 +59,7 @@ def test_wrong_settings_name_the_key_and_change_nothing(host: Host, session: str
     right = {"summaryTokens": 900}
     host.call("session/configure", sessionId=session, engine="default", config=right)
     error = host.refusal("session/configure", sessionId=session, config={"summaryTokens": "many"})
-    assert error.code == UNAVAILABLE and "summaryTokens" in str(error)
+    assert error.code == INVALID and "summaryTokens" in str(error)
     assert host.call("session/configure", sessionId=session)["config"] == right
 
 
@@ -178,3 +178,17 @@ def test_changes_are_told(start_host: StartHost, session: str) -> None:
     host.call("session/delete", sessionId=session)
     told = [n["params"] for n in host.notifications if n["method"] == "session/changed"]
     assert told == [{"sessionId": session, "reason": r} for r in ("configured", "truncated", "deleted")]
+
+
+@pytest.mark.parametrize("value", ["3", 3.5, True, 0])
+def test_wrong_settings_are_refused_by_their_place_and_change_nothing(
+    start_host: StartHost, session: str, value: object
+) -> None:
+    host = start_host()
+    filled(host, session)
+    error = host.refusal(
+        "session/configure", sessionId=session, engine="terse", config={"recentTurns": value}
+    )
+    assert (error.code, error.data["path"]) == (INVALID, "/config/recentTurns")
+    assert "config.recentTurns" in str(error)
+    assert host.call("session/get", sessionId=session)["engine"] == "default"

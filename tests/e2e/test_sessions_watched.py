@@ -31,6 +31,11 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     return STORES[request.param](tmp_path)
 
 
+def _root(folder: Path) -> dict[str, str]:
+    """The operator's folder, below which hosts may name their store."""
+    return {"CONTEXT_SIDECAR_STATE_DIR": str(folder)}
+
+
 def told(host: Host) -> list[tuple[str, str]]:
     """Which sessions changed, and how, without repetitions."""
     found = [n["params"] for n in host.notifications if n["method"] == "session/changed"]
@@ -44,8 +49,20 @@ def until_told(host: Host, session_id: str, reason: str) -> None:
 
 def test_what_another_process_does_to_sessions_is_told(tmp_path: Path, config: dict[str, Any]) -> None:
     with (
-        Host(tmp_path / "agent", config=config, namespace="shared", engine="lossless") as agent,
-        Host(tmp_path / "viewer", config=config, namespace="shared", hostCapabilities=WATCHING) as viewer,
+        Host(
+            tmp_path / "agent",
+            environment=_root(tmp_path),
+            config=config,
+            namespace="shared",
+            engine="lossless",
+        ) as agent,
+        Host(
+            tmp_path / "viewer",
+            environment=_root(tmp_path),
+            config=config,
+            namespace="shared",
+            hostCapabilities=WATCHING,
+        ) as viewer,
     ):
         agent.call("context/ingest", sessionId="s", message={"role": "user", "content": "first"})
         until_told(viewer, "s", "created")
@@ -71,8 +88,14 @@ def test_what_another_process_does_to_sessions_is_told(tmp_path: Path, config: d
 
 def test_what_the_viewer_assembles_follows_the_agent(tmp_path: Path, config: dict[str, Any]) -> None:
     with (
-        Host(tmp_path / "agent", config=config, namespace="shared") as agent,
-        Host(tmp_path / "viewer", config=config, namespace="shared", hostCapabilities=WATCHING) as viewer,
+        Host(tmp_path / "agent", environment=_root(tmp_path), config=config, namespace="shared") as agent,
+        Host(
+            tmp_path / "viewer",
+            environment=_root(tmp_path),
+            config=config,
+            namespace="shared",
+            hostCapabilities=WATCHING,
+        ) as viewer,
     ):
         for number in range(3):
             message = {"role": "user", "content": f"question {number}"}
@@ -87,10 +110,22 @@ def test_what_the_viewer_assembles_follows_the_agent(tmp_path: Path, config: dic
 def test_other_namespaces_and_hosts_that_do_not_ask_hear_nothing(tmp_path: Path) -> None:
     config = STORES["sqlite"](tmp_path)
     with (
-        Host(tmp_path / "agent", config=config, namespace="shared") as agent,
-        Host(tmp_path / "plain", config=config, namespace="shared") as plain,
-        Host(tmp_path / "other", config=config, namespace="other", hostCapabilities=WATCHING) as other,
-        Host(tmp_path / "viewer", config=config, namespace="shared", hostCapabilities=WATCHING) as viewer,
+        Host(tmp_path / "agent", environment=_root(tmp_path), config=config, namespace="shared") as agent,
+        Host(tmp_path / "plain", environment=_root(tmp_path), config=config, namespace="shared") as plain,
+        Host(
+            tmp_path / "other",
+            environment=_root(tmp_path),
+            config=config,
+            namespace="other",
+            hostCapabilities=WATCHING,
+        ) as other,
+        Host(
+            tmp_path / "viewer",
+            environment=_root(tmp_path),
+            config=config,
+            namespace="shared",
+            hostCapabilities=WATCHING,
+        ) as viewer,
     ):
         agent.call("context/ingest", sessionId="s", message={"role": "user", "content": "first"})
         until_told(viewer, "s", "created")

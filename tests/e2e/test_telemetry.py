@@ -12,6 +12,7 @@ from aiohttp import web
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from sidecar.origin import install_command
 from tests.e2e.sidecar_host import LIMIT_S, Host
 from tests.e2e.talk import Talk, turns
 from tests.engine_gallery import configured
@@ -168,5 +169,5 @@ def test_without_the_extra_the_log_and_the_doctor_say_what_to_install(tmp_path: 
         host.call("context/assemble", sessionId="s", messages=turns(Talk("openai"), 1))
         check = next(c for c in host.call("engine/doctor")["checks"] if c["name"] == "telemetry")
         host.stop()
-        assert not check["ok"] and "context-sidecar[otel]" in check["fix"]
-        assert "context-sidecar[otel]" in host.log.read_text()
+        assert not check["ok"] and install_command("otel") in check["fix"]
+        assert install_command("otel") in host.log.read_text()

@@ -37,7 +37,7 @@ def test_a_long_session_is_a_log_and_the_last_three_turns(told: Host, session: s
     system, log, ack, *recent = answer["messages"]
     assert system == {"role": "system", "content": "You help."}
     assert log["role"] == "user" and text_of(log).splitlines()[1] == HEADER
-    assert ack["role"] == "assistant" and "[ctx:activityLog:ack:" in text_of(ack)
+    assert ack["role"] == "assistant" and "[ctx:ack:ack:" in text_of(ack)
     assert recent == history(told, session)[-12:]
     assert problems("openai", answer["messages"]) == []
 
@@ -71,7 +71,7 @@ def test_k_is_from_1_to_10(host: Host, session: str, recent: int) -> None:
     error = host.refusal(
         "session/configure", sessionId=session, engine="terse", config={"recentTurns": recent}
     )
-    assert error.code == 1001 and "recentTurns" in str(error)
+    assert error.code == -32602 and "recentTurns" in str(error)
 
 
 def test_without_older_turns_there_is_no_log(host: Host, session: str) -> None:

@@ -21,7 +21,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from sidecar.cli.demo.command import SESSION
+from sidecar.cli.demo import SESSION
 from tests.e2e.outside.programs import SERVER
 from tests.e2e.sidecar_host import Host
 

@@ -69,7 +69,7 @@ def test_an_unchanged_copy_passes(copy: Path) -> None:
     ids=["renamed", "of another type", "required now"],
 )
 def test_a_field_that_changes_makes_the_typescript_types_stale(copy: Path, old: str, new: str) -> None:
-    edit(copy, "assembling.py", old, new)
+    edit(copy, "assemble.py", old, new)
     status, said = check(copy)
     assert status == 1
     assert f"{TYPESCRIPT}: differs from the source; run `python -m sidecar.codegen`" in said

@@ -63,14 +63,23 @@ def test_the_model_tells_required_from_optional() -> None:
 def test_the_model_has_the_shapes_of_the_wire() -> None:
     types = read_protocol().types
     shapes = {member.name: member.shape for member in types["AssembleContextResult"].members}
-    assert shapes["messages"] == Listing(Opaque(True, ("role", "type")))
+    assert shapes["messages"] == Listing(Ref("Message"))
     assert shapes["edits"] == Listing(Ref("MessageEdit"))
     assert shapes["estimatedTokens"] == Number(True, 0, 2**53 - 1)
-    assert shapes["promptAuthority"] == Choice(("assembled", "preassembly_may_overflow"))
+    assert shapes["promptAuthority"] == Ref("PromptAuthority")
     session = {member.name: member.shape for member in types["AfterTurnContextParams"].members}
-    assert session["sessionId"] == Text(1, 1024, "^[^\\0]*$")
+    assert session["sessionId"] == Ref("SessionId")
     assert session["usage"] == Opaque(True)
     assert session["workDoneToken"] == OneOf((Number(True), Text()))
+
+
+def test_the_model_has_the_values_that_have_names() -> None:
+    values = {name: value.shape for name, value in read_protocol().values.items()}
+    assert values["SessionId"] == Text(1, 1024, "^[^\\0]*$")
+    assert values["Message"] == Opaque(True)
+    assert values["RequestId"] == OneOf((Number(True), Text()))
+    assert values["PromptAuthority"] == Choice(("assembled", "preassembly_may_overflow"), is_open=True)
+    assert not values["SpawnMode"].is_open
 
 
 def test_fields_of_a_base_are_described_where_the_base_is() -> None:

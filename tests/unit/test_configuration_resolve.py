@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -49,10 +50,78 @@ def test_the_environment_wins_over_the_file(file: Path) -> None:
 
 def test_the_hosts_config_wins_over_the_environment(file: Path) -> None:
     environ = {"CONTEXT_SIDECAR_STATE_DIR": "/from/environment", "CONTEXT_SIDECAR_ENGINE": "from-environment"}
-    overrides = {"stateDir": "/from/host", "plugins": {"slots": {"contextEngine": "from-config"}}}
+    overrides = {"stateDir": "host", "plugins": {"slots": {"contextEngine": "from-config"}}}
     settings = resolve(file=file, overrides=overrides, environ=environ)
-    assert (settings.state_dir, settings.engine) == (Path("/from/host"), "from-config")
+    assert (settings.state_dir, settings.engine) == (Path("/from/environment/host"), "from-config")
     assert settings.limits.max_in_flight == 7
+
+
+OF_WORKSPACE = ("plugins", "entries", "workspace", "config")
+
+
+def nested(path: tuple[str, ...], value: object) -> dict[str, Any]:
+    """Overrides with one setting in them."""
+    for name in reversed(path):
+        value = {name: value}
+    return cast("dict[str, Any]", value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("stateDir",), "/etc"),
+        (("stateDir",), "../beside"),
+        (("stateDir",), "link"),
+        (("stateDir",), "~"),
+        (("store", "path"), "/etc/passwd"),
+        (("store", "path"), "link/context.db"),
+        ((*OF_WORKSPACE, "path"), "."),
+        ((*OF_WORKSPACE, "pattern"), "*"),
+        ((*OF_WORKSPACE, "sessionStart"), ["*"]),
+    ],
+)
+def test_a_host_names_no_place_of_the_operators(tmp_path: Path, path: tuple[str, ...], value: object) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "link").symlink_to(tmp_path)
+    environ = {"CONTEXT_SIDECAR_STATE_DIR": str(tmp_path / "root")}
+    with pytest.raises(ConfigurationError) as refused:
+        resolve(overrides=nested(path, value), environ={**environ, "HOME": str(tmp_path)})
+    assert (refused.value.source, refused.value.path) == ("config", path)
+    assert "configuration file" in str(refused.value) and str(tmp_path) not in str(refused.value)
+
+
+def test_a_host_keeps_its_state_inside_the_operators_folder(tmp_path: Path) -> None:
+    environ = {"CONTEXT_SIDECAR_STATE_DIR": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    for given in (str(tmp_path), str(tmp_path / "mine"), "mine"):
+        assert resolve(overrides={"stateDir": given}, environ=environ).state_dir == tmp_path / Path(given)
+    store = resolve(overrides={"store": {"path": "mine.db"}}, environ=environ).store
+    assert store.path == tmp_path / "mine.db"
+
+
+def test_the_operator_opens_further_folders_to_hosts_in_the_file_alone(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    opened, given = {"hosts": {"stateDirs": [str(tmp_path / "hosts")]}}, str(tmp_path / "hosts" / "pi")
+    file.write_text(f"[hosts]\nstateDirs = [{str(tmp_path / 'hosts')!r}]\n", encoding="utf-8")
+    environ = {"CONTEXT_SIDECAR_STATE_DIR": str(tmp_path / "root"), "XDG_CONFIG_HOME": str(tmp_path / "none")}
+    assert resolve(file=file, overrides={"stateDir": given}, environ=environ).state_dir == Path(given)
+    with pytest.raises(ConfigurationError):
+        resolve(overrides={"stateDir": given, **opened}, environ=environ)
+
+
+def test_secrets_of_a_plugin_do_not_go_where_the_host_wants(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[plugins.entries.far.config]\nbaseUrl = "https://ours"\napiToken = "t"\nheaders = {a = "b"}\n'
+        "tokenBudget = 9\n",
+        encoding="utf-8",
+    )
+
+    def config(**of_host: object) -> dict[str, Any]:
+        overrides = nested(("plugins", "entries", "far", "config"), of_host)
+        return dict(resolve(file=file, overrides=overrides, environ={}).entry("far").config)
+
+    assert config(baseUrl="https://theirs") == {"baseUrl": "https://theirs", "tokenBudget": 9}
+    assert config(tokenBudget=3)["apiToken"] == "t"
 
 
 def test_the_hosts_engine_wins_over_its_config(file: Path) -> None:

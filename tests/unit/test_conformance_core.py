@@ -8,20 +8,25 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sidecar.conformance import running
-from sidecar.conformance.checks import Check, Suite
-from sidecar.conformance.expecting import (
+from sidecar.conformance import kit
+from sidecar.conformance.kit import (
+    Check,
+    CheckResult,
+    Report,
+    SubjectNotFound,
+    Suite,
     Violation,
     expect,
     expect_equal,
     expect_found,
     expect_raises,
     fail,
+    load,
+    run,
+    run_check,
+    run_suite,
 )
-from sidecar.conformance.loading import SubjectNotFound, load
 from sidecar.conformance.rendering import as_json, as_junit, as_text
-from sidecar.conformance.report import CheckResult, Report
-from sidecar.conformance.running import run, run_check, run_suite
 
 made: list[int] = []
 
@@ -153,7 +158,7 @@ def test_the_junit_document_can_be_read_whatever_was_found() -> None:
 
 
 def test_a_check_that_does_not_let_itself_be_cancelled_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_GRACE_S", 0.01)
+    monkeypatch.setattr(kit, "_GRACE_S", 0.01)
     released = asyncio.Event()
 
     async def hold_on(subject: list[int]) -> None:

@@ -1,6 +1,6 @@
 """What is counted of the calls of engines."""
 
-from sidecar.server.figures import REMEMBERED, Figures
+from sidecar.server.engines.statistics import REMEMBERED, Figures
 
 
 def test_calls_and_failures_are_counted_by_method() -> None:

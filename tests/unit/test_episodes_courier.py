@@ -7,7 +7,7 @@ from sidecar.episodes.contract import Delivered, Remembered
 from sidecar.episodes.courier import Courier
 from sidecar.store import open_buffer
 from sidecar.store.buffer import BufferStore, Episode
-from sidecar.store.memory.store import MemoryStore
+from sidecar.store.sqlite.memory import MemoryStore
 
 LIMIT_S = 30
 

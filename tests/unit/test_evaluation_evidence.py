@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.cli.evaluation.evidence import evidence_among, evidence_in, normalized, share_in
-from sidecar.cli.evaluation.questions import Question
+from sidecar.cli.lab.questions import Question, evidence_among, evidence_in, normalized, share_in
 
 TEXTS = {"1": "The gate code is 4711. It changes on the first of May.", "2": "看门人叫王立。他住在三楼。"}
 

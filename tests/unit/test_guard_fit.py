@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sidecar.engine.calls import Overflow
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.fit import Fitter, tokens_of
 from sidecar.engine.guard.slot import Slot, Writer
-from sidecar.engine.overflow import Overflow
 from sidecar.messages.contract import Placement, Reading
 from sidecar.messages.dialects import dialect as dialect_of
 from tests.e2e.conversations import DIALECTS, Speaker
-from tests.guard_kit import cost
+from tests.guard_kit import MARKS, cost
 
 
 class _Counting:
     """A dialect that counts how often it arranges."""
 
     def __init__(self, name: str) -> None:
-        self._dialect = dialect_of(name)
+        self._dialect = dialect_of(name).marked(MARKS)
         self.arranged = 0
 
     def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
@@ -36,7 +36,7 @@ class _Counting:
 def _slots(
     dialect: str, messages: Sequence[bytes], needed: set[int], *, one_turn: bool = False
 ) -> list[Slot]:
-    reader = dialect_of(dialect)
+    reader = dialect_of(dialect).marked(MARKS)
     slots: list[Slot] = []
     turn = 1
     for i, raw in enumerate(messages):
@@ -79,7 +79,7 @@ def _wild(dialect: str, seed: int, turns: int, size: int) -> tuple[list[bytes], 
 def test_a_fitted_list_keeps_the_room_and_is_valid(dialect: str, seed: int, turns: int, share: float) -> None:
     messages, needed = _wild(dialect, seed, turns, 20)
     slots = _slots(dialect, messages, needed)
-    reader = dialect_of(dialect)
+    reader = dialect_of(dialect).marked(MARKS)
     fitter = Fitter(reader, Writer(reader, cost))
     room = int(tokens_of(slots) * share)
     try:
@@ -119,7 +119,7 @@ def test_whole_turns_go_before_anything_of_the_newest_one() -> None:
     turns = [speaker.turn(20) for _ in range(6)]
     messages = [message for turn in turns for message in turn]
     slots = _slots("openai", messages, {len(messages) - 1})
-    reader = dialect_of("openai")
+    reader = dialect_of("openai").marked(MARKS)
     fitted = Fitter(reader, Writer(reader, cost)).fit(slots, tokens_of(slots) * 2 // 3)
     kept = [slot.raw for slot in fitted.slots]
     assert kept == messages[-len(kept) :]
@@ -134,7 +134,7 @@ def test_results_are_replaced_only_where_leaving_out_is_not_enough() -> None:
     messages = [*speaker.turn(100), speaker.user("go"), *speaker.assistant("", calls), *results]
     slots = _slots("openai", messages, set(range(len(messages) - 5, len(messages))))
     needed = tokens_of([slot for slot in slots if slot.needed])
-    reader = dialect_of("openai")
+    reader = dialect_of("openai").marked(MARKS)
     fitter = Fitter(reader, Writer(reader, cost))
     assert not any(slot.stub for slot in fitter.fit(slots, needed).slots)
     fitted = fitter.fit(slots, needed - 10).slots
@@ -144,7 +144,7 @@ def test_results_are_replaced_only_where_leaving_out_is_not_enough() -> None:
 def test_fitting_is_the_same_every_time() -> None:
     messages, needed = _wild("openclaw", 77, 5, 30)
     slots = _slots("openclaw", messages, needed)
-    reader = dialect_of("openclaw")
+    reader = dialect_of("openclaw").marked(MARKS)
     room = tokens_of(slots) * 2 // 3
     lists = [[s.raw for s in Fitter(reader, Writer(reader, cost)).fit(slots, room).slots] for _ in range(2)]
     assert lists[0] == lists[1]

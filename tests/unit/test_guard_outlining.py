@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.engine.guard.outlining import HEAD, LINE, LINES, TAIL, outlined
+from sidecar.engine.guard.replacement import HEAD, LINE, LINES, TAIL, outlined
 
 MOST = HEAD + TAIL + LINES * (LINE + 30) + 100
 ANY = st.lists(st.sampled_from(["error in src/a.py", "word", "\n", "OPS-77 ", "漢字", "x" * 500, "\r\n"]))

@@ -24,11 +24,11 @@ class Story(Told):
         """All messages as they are shown after pruning; a second time changes nothing."""
 
         async def prune(timeline: SessionTimeline) -> list[Entry]:
-            timeline.stubs = self.guard.stubs
+            timeline.stubs = stubs = self.guard.no_stubs()
             for again in (False, True):
                 shown = (await timeline.tail(1 << 40)).entries
                 ids = [shown[index].message_id for index in spared]
-                changed = self.guard.prune(rules, shown, budget, ids)
+                changed = self.guard.prune(stubs, rules, shown, budget, ids)
                 assert not (again and changed), "pruned anew without need"
             return (await timeline.tail(1 << 40)).entries
 
@@ -142,11 +142,11 @@ def test_what_is_pruned_shrinks_further_where_the_minimum_would_not_fit() -> Non
     story = Story("openai", messages)
 
     async def work(timeline: SessionTimeline) -> tuple[str, str]:
-        timeline.stubs = story.guard.stubs
+        timeline.stubs = stubs = story.guard.no_stubs()
         entry = (await timeline.tail(1 << 40)).entries[-1]
-        story.guard.stubs.replace({entry: Replacement("trim", "m", "t1", entry.tokens, 1200, 600)})
+        stubs.replace({entry: Replacement("trim", "m", "t1", entry.tokens, 1200, 600)})
         before = (await timeline.tail(1 << 40)).entries[-1].how
-        await story.guard.shrink_minimum(timeline, 150)
+        await story.guard.shrink_minimum(stubs, timeline, 150)
         return before, (await timeline.tail(1 << 40)).entries[-1].how
 
     assert story.run(work) == ("trim", "clear")

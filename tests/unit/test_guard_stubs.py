@@ -5,9 +5,9 @@ from sidecar.engine.guard.slot import Writer
 from sidecar.engine.guard.stubs import Stubs
 from sidecar.messages.dialects import dialect as dialect_of
 from tests.e2e.conversations import Speaker
-from tests.guard_kit import cost
+from tests.guard_kit import MARKS, cost
 
-DIALECT = dialect_of("openai")
+DIALECT = dialect_of("openai").marked(MARKS)
 WRITER = Writer(DIALECT, cost)
 
 

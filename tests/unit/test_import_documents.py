@@ -56,6 +56,46 @@ def test_one_message_a_line_is_read(tmp_path: Path, messages: list[object], name
     assert [json.loads(item.message) for item in transcript.items] == messages
 
 
+@pytest.mark.parametrize(("messages", "name"), [(CHAT, "openai-chat"), (BLOCKS, "anthropic-messages")])
+def test_one_message_a_line_is_told_apart_though_the_first_is_plain_text(
+    tmp_path: Path, messages: list[object], name: str
+) -> None:
+    lines = "".join(json.dumps(message) + "\n" for message in messages)
+    assert detect(write(tmp_path, lines)) == name
+
+
+GEMINI = [{"role": "user", "parts": [{"text": "look"}]}, {"role": "model", "parts": [{"text": "blue"}]}]
+UI = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "look"}]}]
+PI = [{"role": "user", "content": "look"}, {"role": "toolResult", "toolCallId": "c", "content": []}]
+
+
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        (GEMINI, "Gemini"),
+        ({"history": GEMINI}, "Gemini"),
+        ({"messages": GEMINI}, "Gemini"),
+        ({"messages": [{"type": "user", "content": "x"}, {"type": "gemini", "content": "y"}]}, "Gemini"),
+        (UI, "Vercel AI SDK"),
+        ({"id": "chat", "messages": UI}, "Vercel AI SDK"),
+        ([{"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c"}]}], "Vercel AI SDK"),
+        (PI, "pi or OpenClaw"),
+        ([{"type": "function_call", "call_id": "c", "name": "f"}], "Responses"),
+    ],
+)
+def test_messages_of_other_programs_are_refused_with_what_comes_close(
+    tmp_path: Path, document: object, named: str
+) -> None:
+    with pytest.raises(TranscriptError, match=named) as refused:
+        detect(write(tmp_path, json.dumps(document, indent=1)))
+    assert "openai-chat" in str(refused.value)
+
+
+def test_messages_of_other_programs_are_not_read_as_a_format_that_is_named(tmp_path: Path) -> None:
+    transcript = load(write(tmp_path, json.dumps(GEMINI)), "openai-chat")
+    assert (transcript.items, transcript.skipped) == ([], {"message of the format Gemini": 2})
+
+
 def test_messages_come_on_one_line_with_their_own_spelling(tmp_path: Path) -> None:
     file = write(tmp_path, '{"messages": [\n  {"role": "user",\n   "content": "a\\nb", "n": 1.50}\n]}')
     assert load(file).items[0].message == b'{"role": "user", "content": "a\\nb", "n": 1.50}'

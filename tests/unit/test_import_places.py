@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.messages.importers import Imported, read
-from sidecar.messages.importers.salvage import salvage
+from sidecar.messages.importers.documents import salvage
 
 MARK = b"\xef\xbb\xbf"
 

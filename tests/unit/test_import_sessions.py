@@ -274,3 +274,20 @@ def test_a_lone_surrogate_keeps_its_bytes(tmp_path: Path) -> None:
     row = '{"type":"message","id":"a","message":{"role":"user","content":"cut \\ud83d"},"timestamp":"x"}\n'
     file.write_text(file.read_text() + row)
     assert load(file).items[0].message == b'{"role":"user","content":"cut \\ud83d"}'
+
+
+def test_a_subagent_s_own_file_is_imported_though_every_row_is_a_sidechain(tmp_path: Path) -> None:
+    rows = [
+        claude("a", None, "user", "look", isSidechain=True, agentId="x"),
+        claude("b", "a", "assistant", "blue", isSidechain=True, agentId="x"),
+    ]
+    transcript = load(write(tmp_path, *rows))
+    assert (texts(transcript), transcript.skipped) == (["look", "blue"], {})
+
+
+def test_claude_rows_without_ids_of_their_own_are_a_list(tmp_path: Path) -> None:
+    rows = [{"type": "system", "subtype": "init", "session_id": "s"}]
+    for role, text in (("user", "look"), ("assistant", "blue")):
+        rows.append({"type": role, "session_id": "s", "message": {"role": role, "content": text}})
+    transcript = load(write(tmp_path, *rows))
+    assert (texts(transcript), transcript.skipped) == (["look", "blue"], {"system: init": 1})

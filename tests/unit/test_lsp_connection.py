@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
+from sidecar.lsp.front_end import serve_features
 from sidecar.lsp.language_server import TranscriptServer
-from sidecar.lsp.routes import serve_features
-from sidecar.rpc.call import Call
 from sidecar.rpc.errors import RemoteError, RpcError
 from sidecar.rpc.peer import Peer
-from sidecar.rpc.router import Outcome, Router
+from sidecar.rpc.router import Call, Outcome, Router
 from sidecar.rpc.stdio import StdioTransport
 
 LIMIT_S = 20.0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from sidecar.lsp.documents import TranscriptDocument
-from sidecar.lsp.lines import UNITS, Lines
+from sidecar.lsp.outline import UNITS, Lines
 from sidecar.messages.importers import Text
 
 ALPHABET = "ab\n\r\té字😀\u2028\u0085\x0c"

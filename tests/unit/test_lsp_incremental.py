@@ -10,15 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 
+from sidecar.lsp.annotations import code_lenses, role_tokens
 from sidecar.lsp.documents import TranscriptDocument
-from sidecar.lsp.features.code_lens import code_lenses
-from sidecar.lsp.features.document_symbol import document_symbols
-from sidecar.lsp.features.folding_range import folding_ranges
-from sidecar.lsp.features.semantic_tokens import coloured
 from sidecar.lsp.outline import outline
+from sidecar.lsp.symbols import document_symbols, folding_ranges
 from sidecar.lsp.view import View
 from sidecar.messages.importers import Text
-from sidecar.messages.importers.text import Kept
+from sidecar.messages.importers.transcript import Kept
 from tests.e2e.transcript_files import FILES, lines, openai
 
 T = TypeVar("T")
@@ -56,7 +54,7 @@ def told(view: View) -> list[object]:
         view.outline,
         document_symbols(view),
         folding_ranges(view),
-        coloured(view),
+        role_tokens(view),
         list(code_lenses(view, 1000)),
     ]
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from sidecar.memory.asking import MOST_FRAGMENTS, Answer, ask
 from sidecar.memory.contract import Fragment, MemoryRequest, MemorySource
+from sidecar.memory.coordinator import MOST_FRAGMENTS, Answer, ask
 
 REQUEST = MemoryRequest("agent", "per-message", 1000)
 Work = Callable[[MemoryRequest], Awaitable[Any]]

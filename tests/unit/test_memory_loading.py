@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from sidecar.memory.contract import SourceHost, SourceUnavailable
-from sidecar.memory.loading import load_source
+from sidecar.memory.coordinator import load_source
 
 MODULE = """
 class Weather:

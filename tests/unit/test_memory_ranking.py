@@ -7,11 +7,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sidecar.memory.asking import Answer
 from sidecar.memory.contract import Fragment, MemoryRequest
-from sidecar.memory.coordinator import Asked, Compilation, Coordinator
+from sidecar.memory.coordinator import FREE_FRAME, Answer, Asked, Compilation, Coordinator, framed
 from sidecar.memory.events import added, event_of, events
-from sidecar.memory.framing import FREE_FRAME, framed
 from sidecar.memory.ranking import candidates, choose, item_key
 from sidecar.tokens.estimate import EstimateCounter
 

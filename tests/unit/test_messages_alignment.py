@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sidecar.messages.alignment import StoredItem, TranscriptItem, align
+from sidecar.messages.alignment import StoredItem, TranscriptItem, align, common_subsequence, rising
 from sidecar.messages.contract import IdentityKeys
-from sidecar.messages.sequences import common_subsequence, rising
 
 NOTHING = IdentityKeys(0, 0, 0)
 

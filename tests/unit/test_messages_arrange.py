@@ -8,23 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sidecar.messages.arrange import ANTHROPIC, OPENAI, OPENCLAW, RESPONSES, ProviderRules, arrange
-from sidecar.messages.check import check_anthropic, check_openai, check_openclaw, check_responses
 from sidecar.messages.contract import Leave, Mark, Missing, Placement, Reading, Send, ToolCall, ToolResult
 from sidecar.messages.dialects import dialect
+from sidecar.messages.validity import CHECKS, RULES, arrange
 
-RULES: dict[str, ProviderRules] = {
-    "openai": OPENAI,
-    "openai-responses": RESPONSES,
-    "anthropic": ANTHROPIC,
-    "openclaw": OPENCLAW,
-}
-CHECKS = {
-    "openai": check_openai,
-    "openai-responses": check_responses,
-    "anthropic": check_anthropic,
-    "openclaw": check_openclaw,
-}
 NAMES = sorted(RULES)
 
 
@@ -170,6 +157,14 @@ def test_an_interrupted_call_gets_a_result_in_its_place(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_call_without_an_id_gets_no_result_that_nobody_made(name: str) -> None:
+    closed = [user(), calls(""), user()]
+    assert arrange(closed, RULES[name], cut=False) == [Leave(1, "call-without-result"), Send(0), Send(2)]
+    answered = [user(), calls(""), answers(""), user()]
+    assert arrange(answered, RULES[name], cut=False) == [Send(index) for index in range(4)]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_calls_at_the_very_end_stay_open(name: str) -> None:
     placements = arrange([user(), calls("a", "b"), answers("a")], RULES[name], cut=False)
     assert placements == [Send(0), Send(1), Send(2)]
@@ -194,6 +189,16 @@ def test_an_id_used_again_in_a_later_turn_goes_with_the_nearest_call(name: str) 
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_of_two_messages_with_one_result_the_fuller_one_stays(name: str) -> None:
+    readings = [user(), calls("a", "b"), answers("a"), answers("a", "b"), says()]
+    left = Leave(2, "repeated-result")
+    assert arrange(readings, RULES[name], cut=False) == [left, Send(0), Send(1), Send(3), Send(4)]
+    unknown = [user(), calls("a"), answers("a"), answers("a", "b"), says()]
+    left = Leave(3, "result-without-call")
+    assert arrange(unknown, RULES[name], cut=False) == [left, Send(0), Send(1), Send(2), Send(4)]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_empty_messages_are_left_out(name: str) -> None:
     placements = arrange([user(), says(""), says("yes")], RULES[name], cut=False)
     assert placements == [Leave(1, "empty"), Send(0), Send(2)]
@@ -201,38 +206,41 @@ def test_empty_messages_are_left_out(name: str) -> None:
 
 def test_anthropic_starts_with_a_user() -> None:
     readings = [system(), says(), calls("a"), answers("a"), user()]
-    assert [p.index for p in arrange(readings, ANTHROPIC, cut=False) if isinstance(p, Send)] == [0, 4]
+    assert [p.index for p in arrange(readings, RULES["anthropic"], cut=False) if isinstance(p, Send)] == [
+        0,
+        4,
+    ]
 
 
 def test_openai_may_start_with_a_greeting_unless_the_beginning_was_cut() -> None:
     readings = [system(), says("welcome"), user()]
-    assert all(isinstance(p, Send) for p in arrange(readings, OPENAI, cut=False))
-    assert Leave(1, "starts-without-user") in arrange(readings, OPENAI, cut=True)
+    assert all(isinstance(p, Send) for p in arrange(readings, RULES["openai"], cut=False))
+    assert Leave(1, "starts-without-user") in arrange(readings, RULES["openai"], cut=True)
 
 
 def test_anthropic_answers_neighbouring_calls_together() -> None:
     readings = [user(), calls("a"), calls("b"), answers("a"), answers("b")]
-    assert arrange(readings, ANTHROPIC, cut=False) == [Send(index) for index in range(5)]
+    assert arrange(readings, RULES["anthropic"], cut=False) == [Send(index) for index in range(5)]
 
 
 def test_openai_answers_each_message_that_calls_at_once() -> None:
     readings = [user(), calls("a"), calls("b"), answers("a"), answers("b")]
-    assert arrange(readings, OPENAI, cut=False) == [Send(0), Send(1), Send(3), Send(2), Send(4)]
+    assert arrange(readings, RULES["openai"], cut=False) == [Send(0), Send(1), Send(3), Send(2), Send(4)]
 
 
 def test_anthropic_takes_results_before_what_is_said_beside_them() -> None:
     readings = [user(), calls("a", "b"), answers("a", text="and"), answers("b")]
-    assert arrange(readings, ANTHROPIC, cut=False) == [Send(0), Send(1), Send(3), Send(2)]
+    assert arrange(readings, RULES["anthropic"], cut=False) == [Send(0), Send(1), Send(3), Send(2)]
 
 
 def test_openclaw_pairs_respelled_ids_that_openai_must_not_send() -> None:
     readings = [user(), calls("call_1"), answers("call1"), says()]
-    assert arrange(readings, OPENCLAW, cut=False) == [Send(index) for index in range(4)]
-    assert Leave(2, "call-id-differs") in arrange(readings, OPENAI, cut=False)
+    assert arrange(readings, RULES["openclaw"], cut=False) == [Send(index) for index in range(4)]
+    assert Leave(2, "call-id-differs") in arrange(readings, RULES["openai"], cut=False)
 
 
 def test_reasoning_leaves_with_the_item_behind_it() -> None:
-    placements = arrange([user(), reasons(), user()], RESPONSES, cut=False)
+    placements = arrange([user(), reasons(), user()], RULES["openai-responses"], cut=False)
     assert Leave(1, "reasoning-without-item") in placements
 
 

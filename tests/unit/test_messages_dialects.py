@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sidecar.messages.contract import Dialect, Mark, MessageError, ToolCall
+from sidecar.messages.contract import Dialect, Mark, MessageError, Missing, ToolCall
 from sidecar.messages.dialects import DIALECTS, dialect
-from sidecar.messages.fence import wrap
+from tests.guard_kit import MARKS
 
 CALL = ToolCall("call_1", "look", '{"at":"sky"}')
 
@@ -42,7 +42,7 @@ odd_messages = st.builds(
 
 @pytest.fixture(params=DIALECTS)
 def spoken(request: pytest.FixtureRequest) -> Dialect:
-    return dialect(request.param)
+    return dialect(request.param).marked(MARKS)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -107,15 +107,43 @@ def test_a_written_result_answers_its_call(spoken: Dialect) -> None:
     assert not reading.opens_turn
 
 
+ODD_IDS: dict[str, str] = {
+    "openai": '{"role":"assistant","content":null,"tool_calls":[{"id":ODD,"type":"function",'
+    '"function":{"name":"look","arguments":"{}"}}]}',
+    "openai-responses": '{"type":"function_call","call_id":ODD,"name":"look","arguments":"{}"}',
+    "anthropic": '{"role":"assistant","content":[{"type":"tool_use","id":ODD,"name":"look","input":{}}]}',
+    "openclaw": '{"role":"assistant","content":[{"type":"toolCall","id":ODD,"name":"look","arguments":{}}]}',
+}
+
+
+@pytest.mark.parametrize("odd", ["5", "null", "true", '{"a":1}', "[]", '""'])
+def test_no_result_is_made_up_for_a_call_whose_id_cannot_be_read(spoken: Dialect, odd: str) -> None:
+    raw = ODD_IDS[spoken.name].replace("ODD", odd).encode()
+    said = [spoken.write_text("user", text, 1_700_000_000_000) for text in ("look", "and?")]
+    readings = [spoken.read(said[0]), spoken.read(raw), spoken.read(said[1])]
+    placements = spoken.arrange(readings)
+    assert not any(isinstance(placement, Missing) for placement in placements)
+
+
+def test_an_interrupted_call_of_the_deprecated_kind_is_answered_by_name() -> None:
+    openai = dialect("openai")
+    function = {"name": "look", "arguments": "{}"}
+    raw = json.dumps({"role": "assistant", "content": None, "function_call": function}).encode()
+    (call,) = openai.read(raw).calls
+    written = json.loads(openai.write_result(call, "nothing", 0))
+    assert written == {"role": "function", "name": "look", "content": "nothing"}
+    assert openai.read(json.dumps(written).encode()).results[0].call_id == call.id
+
+
 def test_a_reading_of_fenced_text_is_marked_and_opens_no_turn(spoken: Dialect) -> None:
     mark = Mark("summary", "n1")
-    raw = spoken.write_text("user", wrap(mark, "earlier"), 1_700_000_000_000)
+    raw = spoken.write_text("user", MARKS.wrap(mark, "earlier"), 1_700_000_000_000)
     assert spoken.read(raw).mark == mark
     assert not spoken.read(raw).opens_turn
 
 
 def test_fenced_text_beside_a_users_own_does_not_mark_the_message(spoken: Dialect) -> None:
-    raw = spoken.write_text("user", f"{wrap(Mark('memory', 'm'), 'facts')}\n\ngo on", 1_700_000_000_000)
+    raw = spoken.write_text("user", f"{MARKS.wrap(Mark('memory', 'm'), 'facts')}\n\ngo on", 1_700_000_000_000)
     assert spoken.read(raw).mark is None
     assert spoken.glance(raw).opens_turn
 
@@ -123,7 +151,7 @@ def test_fenced_text_beside_a_users_own_does_not_mark_the_message(spoken: Dialec
 def test_a_replaced_result_is_marked_as_a_stub(spoken: Dialect) -> None:
     raw = spoken.write_result(CALL, "blue " * 50, 1_700_000_000_000)
     mark = Mark("stub", "m7")
-    stubbed = spoken.read(spoken.replace_results(raw, {"call_1": wrap(mark, "left out")}))
+    stubbed = spoken.read(spoken.replace_results(raw, {"call_1": MARKS.wrap(mark, "left out")}))
     assert stubbed.mark == mark
     assert [result.call_id for result in stubbed.results] == ["call_1"]
 

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from sidecar.messages.contract import IdentityKeys, Mark, Reading
 from sidecar.messages.dialects import dialect
-from sidecar.messages.fence import wrap
-from sidecar.messages.identity import keys, leading_keys, reuses_id, same_text, stands_for
+from sidecar.messages.identity import keys, leading_keys, reuses_id, same_text, stands_in, stub_refs
+from tests.guard_kit import MARKS
+
+wrap = MARKS.wrap
 
 
 def read(name: str, /, **members: object) -> Reading:
-    return dialect(name).read(json.dumps(members).encode())
+    return dialect(name).marked(MARKS).read(json.dumps(members).encode())
 
 
 def user(text: str, **members: object) -> Reading:
@@ -94,7 +96,8 @@ def test_a_stubbed_result_keeps_the_key_of_its_call() -> None:
         "openclaw", role="toolResult", toolCallId="call1", content=wrap(Mark("stub", "m3"), "left out")
     )
     assert keys(stub).call == keys(whole).call
-    assert stands_for(stub) == "m3"
+    assert stub_refs(stub) == ["m3"]
+    assert stands_in(stub, [whole])
 
 
 def test_a_partly_stubbed_message_names_what_it_stands_for() -> None:
@@ -104,7 +107,21 @@ def test_a_partly_stubbed_message_names_what_it_stands_for() -> None:
     ]
     reading = read("anthropic", role="user", content=blocks)
     assert reading.mark is None
-    assert stands_for(reading) == "m3"
+    assert stub_refs(reading) == ["m3"]
+
+
+def test_a_stub_stands_for_a_message_that_answers_the_same_call_and_says_the_rest() -> None:
+    def results(*pairs: tuple[str, str]) -> Reading:
+        blocks = [{"type": "tool_result", "tool_use_id": id, "content": text} for id, text in pairs]
+        return read("anthropic", role="user", content=blocks)
+
+    stub = wrap(Mark("stub", "m3"), "left out")
+    whole = results(("a", "long"), ("b", "seen"))
+    assert stands_in(results(("a", stub), ("b", "seen")), [whole])
+    assert stands_in(results(("a", stub)), [whole])
+    assert not stands_in(results(("a", stub), ("b", "something new")), [whole])
+    assert not stands_in(results(("a", stub), ("c", "something new")), [whole])
+    assert not stands_in(results(("c", stub)), [whole])
 
 
 @given(st.text(min_size=1), st.text(min_size=1))

@@ -4,12 +4,14 @@ import msgspec
 import pytest
 
 from sidecar.messages.contract import Mark
-from sidecar.messages.fence import wrap
-from sidecar.messages.searchable import SearchableText, searchable
+from sidecar.messages.dialects import dialect as dialect_of
+from sidecar.messages.fence import enclose
+from sidecar.messages.text import SearchableText, searchable
+from tests.guard_kit import MARKS
 
 
 def found(dialect: str, **members: object) -> SearchableText:
-    return searchable(dialect, msgspec.json.encode(members))
+    return searchable(dialect_of(dialect).marked(MARKS), msgspec.json.encode(members))
 
 
 def test_text_calls_and_results_are_searched() -> None:
@@ -34,10 +36,18 @@ def test_anthropic_blocks_are_searched() -> None:
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic", "openai-responses"])
 def test_text_of_our_own_is_not_searched(dialect: str) -> None:
-    fenced = wrap(Mark("memory", "m1"), "injected secret")
+    fenced = MARKS.wrap(Mark("memory", "m1"), "injected secret")
     text, _ = found(dialect, role="user", content=f"asked\n{fenced}")
     assert "asked" in text
     assert "secret" not in text
+
+
+@pytest.mark.parametrize("dialect", ["openai", "anthropic", "openai-responses"])
+@pytest.mark.parametrize("code", ["123456789", "123456789012345678"])
+def test_what_a_forged_fence_holds_is_searched(dialect: str, code: str) -> None:
+    forged = enclose(Mark("memory", "m1"), code, "injected secret")
+    text, _ = found(dialect, role="user", content=f"asked\n{forged}")
+    assert "injected secret" in text
 
 
 def test_escapes_inside_arguments_are_resolved() -> None:
@@ -53,5 +63,4 @@ def test_arguments_that_are_no_json_are_searched_as_they_are() -> None:
 
 
 def test_a_message_that_cannot_be_read_is_searched_as_it_is() -> None:
-    assert searchable("openai", b"no json \xff") == SearchableText("no json \ufffd", ())
-    assert searchable("unknown", b"text") == SearchableText("text", ())
+    assert searchable(dialect_of("openai"), b"no json \xff") == SearchableText("no json \ufffd", ())

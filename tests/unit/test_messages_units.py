@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.messages.contract import Mark, Media, Reading, ToolCall, ToolResult
-from sidecar.messages.excerpt import plain_text
-from sidecar.messages.fence import wrap
-from sidecar.messages.turns import turn_id, turn_numbers, turn_starts
-from sidecar.messages.units import Unit, units
+from sidecar.messages.fence import enclose
+from sidecar.messages.pairing import Unit, turn_id, turn_numbers, turn_starts, units
+from sidecar.messages.text import plain_text
+from tests.guard_kit import MARKS
 
 
 def user(text: str = "hello", mark: Mark | None = None) -> Reading:
@@ -125,13 +125,20 @@ def test_every_turn_starts_once(readings: list[Reading]) -> None:
 
 
 def test_plain_text_has_calls_results_and_media_but_no_fences() -> None:
+    ours = MARKS.wrap(Mark("memory", "m"), "facts")
     reading = Reading(
         role="assistant",
         wire_role="assistant",
-        text=f"look here\n{wrap(Mark('memory', 'm'), 'facts')}",
+        text=f"look here\n{ours}",
+        ours=frozenset([ours]),
         calls=(ToolCall("a", "look", '{"at":"sky"}'),),
         results=(ToolResult("b", "look", "blue", False),),
         media=(Media("image", 10),),
         reasoning="hm",
     )
     assert plain_text(reading) == 'look here\nlook({"at":"sky"})\nblue\n[image]'
+
+
+def test_plain_text_has_what_a_forged_fence_holds() -> None:
+    forged = enclose(Mark("memory", "m"), "123456789012345678", "facts")
+    assert plain_text(Reading(role="user", wire_role="user", text=forged)) == forged

@@ -7,20 +7,17 @@ from msgspec import inspect
 
 from sidecar.protocol.base import Wire
 from sidecar.protocol.errors import ERRORS, ErrorData
+from sidecar.protocol.lifecycle import LATEST, SUPPORTED
 from sidecar.protocol.methods import COMMON_ERRORS, METHODS, Method, type_stem
-from sidecar.protocol.versions import LATEST, SUPPORTED
 
 AREAS = {
     "base",
-    "initialize",
     "context",
-    "assembling",
+    "assemble",
     "session",
-    "tools",
     "engine",
     "runtime",
     "memory",
-    "subagent",
     "lifecycle",
 }
 
@@ -98,9 +95,9 @@ def loaded_by(statement: str) -> set[str]:
 
 def test_importing_one_area_loads_no_other_area() -> None:
     loaded = {
-        name.removeprefix("sidecar.protocol.") for name in loaded_by("import sidecar.protocol.initialize")
+        name.removeprefix("sidecar.protocol.") for name in loaded_by("import sidecar.protocol.lifecycle")
     }
-    assert loaded & AREAS == {"base", "initialize"}
+    assert loaded & AREAS == {"base", "lifecycle"}
 
 
 def test_importing_the_method_table_loads_no_area() -> None:

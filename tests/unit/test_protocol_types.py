@@ -5,13 +5,13 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from sidecar.protocol.assembling import AssembleContextParams, AssembleContextResult, StablePrefix
+from sidecar.protocol.assemble import AssembleContextParams, AssembleContextResult, StablePrefix
 from sidecar.protocol.base import ABSENT, Wire
 from sidecar.protocol.context import IngestBatchContextParams, IngestContextParams, PreflightContextParams
-from sidecar.protocol.initialize import InitializeParams
+from sidecar.protocol.engine import TextContent
+from sidecar.protocol.lifecycle import InitializeParams
 from sidecar.protocol.methods import METHODS
 from sidecar.protocol.session import ConfigureSessionParams, PinSessionParams
-from sidecar.protocol.tools import TextContent
 
 
 def error_of(body: bytes, struct: type[Wire]) -> str:

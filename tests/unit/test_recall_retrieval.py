@@ -9,8 +9,8 @@ from sidecar.recall.recollection import HEADER, Recollection
 from sidecar.recall.remarks import Remark
 from sidecar.recall.retrieval import Passage, retrieve, users_word
 from sidecar.recall.situations import situation
-from sidecar.store.memory.store import MemoryStore
 from sidecar.store.search import SearchQuery, SearchResult
+from sidecar.store.sqlite.memory import MemoryStore
 from sidecar.store.stored import NewMessage
 from tests.store_kit import REF, Driver
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from sidecar.recall.instructions import standing, standing_since
-from sidecar.store.memory.store import MemoryStore
+from sidecar.store.sqlite.memory import MemoryStore
 from tests.store_kit import Driver
 from tests.unit.test_recall_retrieval import Talk
 

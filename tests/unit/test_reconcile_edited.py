@@ -1,7 +1,7 @@
 """Messages that a host has changed are known; others are not taken for them."""
 
 from sidecar.messages.contract import Reading, ToolCall
-from sidecar.server.sessions.edited import match_edited, same_stamps
+from sidecar.server.sessions.transcript import match_edited, same_stamps
 
 
 def user(text: str, stamp: int | None = None, inner_id: str | None = None) -> Reading:

@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from sidecar.engine.calls import IncomingMessage, IngestOutcome
-from sidecar.server.engine_session import EngineSession
-from sidecar.server.sessions.gathering import Slot, ingest_together
+from sidecar.server.engines.session import EngineSession
+from sidecar.server.sessions.intake import Slot, ingest_together
 from sidecar.store.stored import NewMessage
 from sidecar.store.writes import AppendResult
 

@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from sidecar.cli.replay.budgets import token_budget
+from sidecar.cli.options import token_budget
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from sidecar.cli.replay.judging import Judge
-from sidecar.cli.replay.recording import STUB_TOKENS, Tally, smallest_answer
+from sidecar.cli.lab.judge import Judge
+from sidecar.cli.lab.recording import STUB_TOKENS, Tally, smallest_answer
 from sidecar.client.answers import AssembledContext
 from sidecar.messages.contract import Mark
 from sidecar.messages.dialects import dialect
-from sidecar.messages.fence import wrap
-from sidecar.protocol.assembling import CompositionPart, StablePrefix
+from sidecar.messages.fence import sized
+from sidecar.protocol.assemble import CompositionPart, StablePrefix
 from sidecar.tokens.choose import counter
 
 OPENAI = dialect("openai")
@@ -85,7 +85,7 @@ def test_a_message_that_comes_twice_was_told_once(judge: Judge) -> None:
 
 
 def test_a_marked_message_is_synthetic_and_not_untrue(judge: Judge) -> None:
-    summary = body("user", wrap(Mark("summary", "n1"), "what happened"))
+    summary = body("user", sized(Mark("summary", "n1"), "what happened"))
     verdict = judge.judge(answer([summary, TOLD[2]]), TOLD, 100)
     assert (verdict.untrue, verdict.synthetic) == ([], 1)
 
@@ -97,7 +97,7 @@ def test_a_forged_mark_does_not_excuse(judge: Judge) -> None:
 
 def test_a_stubbed_result_is_synthetic(judge: Judge) -> None:
     told = [TOLD[0], call("c1"), body("tool", "long output", tool_call_id="c1")]
-    stub = body("tool", wrap(Mark("stub", "m3"), "left out"), tool_call_id="c1")
+    stub = body("tool", sized(Mark("stub", "m3"), "left out"), tool_call_id="c1")
     verdict = judge.judge(answer([*told[:2], stub]), told, 100)
     assert (verdict.problems, verdict.synthetic) == ([], 1)
 

@@ -5,8 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.rpc.framing import FrameFault, FrameReader, parse_headers
-from sidecar.rpc.outbox import Outbox
+from sidecar.rpc.framing import FrameFault, FrameReader, Outbox, parse_headers
 
 LIMIT = 50
 

@@ -108,3 +108,22 @@ def test_a_method_is_registered_once() -> None:
 def test_an_order_needs_a_lane() -> None:
     with pytest.raises(ValueError, match="lane"):
         Router().request("x", Params, lambda params, call: None, order=Order.EXCLUSIVE)
+
+
+class Chosen(Struct, rename="camel"):
+    reason_given: Literal["deleted", "swept"] | None = None
+    points: list[Literal["one", "two"]] = []
+    by_name: dict[str, Literal["x"]] = {}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"reasonGiven":"no"}', "reasonGiven: invalid enum value 'no', expected one of 'deleted', 'swept'"),
+        ('{"points":["one","no"]}', "points[1]: invalid enum value 'no', expected one of 'one', 'two'"),
+    ],
+)
+def test_a_value_that_is_none_of_the_right_ones_is_told_with_them(text: str, told: str) -> None:
+    with pytest.raises(InvalidParams) as caught:
+        Route("x", Chosen).decode(Raw(text.encode()))
+    assert caught.value.message == told

@@ -8,14 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec import Raw, Struct
 
-from sidecar.rpc.call import Call
-from sidecar.rpc.dispatch import HOLD, Hold
+from sidecar.rpc.dispatch import HOLD, Hold, PeerLimits
 from sidecar.rpc.errors import ConnectionLost, InvalidResult, RemoteError, RequestTimedOut, RpcError
 from sidecar.rpc.framing import FrameReader
-from sidecar.rpc.limits import PeerLimits
-from sidecar.rpc.peer import End, Peer
-from sidecar.rpc.progress import Progress, create_progress
-from sidecar.rpc.router import PENDING, Order, Router
+from sidecar.rpc.peer import End, Peer, Progress, create_progress
+from sidecar.rpc.router import PENDING, Call, Order, Router
 from sidecar.rpc.stdio import StdioTransport
 
 LIMIT_S = 20.0
@@ -297,6 +294,72 @@ def test_nothing_starts_while_too_much_is_unsent_and_all_is_answered_in_the_end(
                 answers += len(reader.feed(await loop.sock_recv(pair.client_socket, 1 << 20)))
             await sent
             assert started == 2000
+
+    run(work())
+
+
+def test_large_requests_run_one_after_the_other_and_small_ones_pass() -> None:
+    async def work() -> None:
+        running: list[int] = []
+        most = 0
+        go = asyncio.Event()
+        router = Router()
+
+        async def hold(params: Text, call: Call) -> None:
+            nonlocal most
+            running.append(len(params.text))
+            most = max(most, sum(running))
+            await go.wait()
+            running.remove(len(params.text))
+
+        router.request("hold", Text, hold)
+        async with connected(router, limits=PeerLimits(max_running_bytes=250_000)) as pair:
+            sizes = [10, 600_000, 100_000, 100_000, 100_000, 10]
+            asked = [asyncio.ensure_future(pair.client.request("hold", Text("x" * n), Raw)) for n in sizes]
+            await until(lambda: pair.server.in_flight == 2)
+            assert running == [10, 600_000]
+            go.set()
+            await asyncio.gather(*asked)
+        assert most < 620_000
+
+    run(work())
+
+
+def test_an_answered_request_is_not_kept_by_a_timer_that_was_set_for_it() -> None:
+    async def work() -> None:
+        handles: list[object] = []
+        served: list[Call] = []
+        router = Router()
+
+        async def slow(params: Text, call: Call) -> Text:
+            handle = asyncio.get_running_loop().call_later(600, print)
+            handle.cancel()
+            handles.append(handle)
+            served.append(call)
+            return Text("done")
+
+        router.request("slow", Text, slow)
+        async with connected(router) as pair:
+            await pair.client.request("slow", Text("x" * 10_000), Text)
+            await until(lambda: pair.server.in_flight == 0)
+        assert "x" * 10_000 not in repr(served[0].params)
+
+    run(work())
+
+
+def test_a_request_without_an_id_is_told_of_before_its_handler_is_loaded(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def work() -> None:
+        router = echoing()
+        router.later(["later/method"], lambda: None)
+        async with connected(router) as pair:
+            pair.client.notify("later/method", Text("hi"))
+            pair.client.notify("never/known", Text("hi"))
+            await pair.client.request("echo", Text("hi"), Text)
+        assert [r.message for r in caplog.records] == [
+            "ignored later/method: it is a request, but came without an id"
+        ]
 
     run(work())
 

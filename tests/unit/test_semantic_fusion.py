@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.semantic.fusion import fused
+from sidecar.semantic.search import fused
 
 KEYS = st.lists(st.integers(0, 40), unique=True, max_size=20)
 

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.messages.searchable import searchable
-from sidecar.semantic import searching
+from sidecar.messages.dialects import dialect
+from sidecar.messages.text import searchable
+from sidecar.semantic import search
 from sidecar.semantic.index import NAME, SemanticIndex
-from sidecar.semantic.searching import FusedSearch
+from sidecar.semantic.search import FusedSearch
 from sidecar.semantic.vectors import CHUNK, decoded
-from sidecar.store.memory.store import MemoryStore
+from sidecar.store.records import SessionRecord
 from sidecar.store.search import Searchable, SearchQuery
+from sidecar.store.sqlite.memory import MemoryStore
 from sidecar.store.sqlite.store import SQLiteStore
 from sidecar.store.stored import NewMessage, SessionRef
 from sidecar.store.writes import Append, Delete, Fork, SaveState, Truncate
@@ -77,14 +79,14 @@ def body(text: str) -> bytes:
     return json.dumps({"role": "user", "content": text}, ensure_ascii=False).encode()
 
 
-def extract(message_format: str, body: bytes) -> Searchable:
-    return Searchable(*searchable(message_format, body))
+def extract(session: SessionRecord, body: bytes) -> Searchable:
+    return Searchable(*searchable(dialect(session.message_format), body))
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is."""
-    monkeypatch.setattr(searching, "PATIENCE_S", MADE_S)
+    monkeypatch.setattr(search, "PATIENCE_S", MADE_S)
 
 
 @pytest.fixture

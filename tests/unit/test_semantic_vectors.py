@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidecar.semantic.model import DIMENSIONS
-from sidecar.semantic.shelf import Shelf
-from sidecar.semantic.vectors import CHUNK, Row, Stretch, decoded, encoded, quantised, stretch_of
+from sidecar.semantic.vectors import CHUNK, Row, Shelf, Stretch, decoded, encoded, quantised, stretch_of
 
 WHOLE = 1 << 60
 

@@ -1,14 +1,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.summarize.candidates import (
+from sidecar.summarize.contract import SourceMessage
+from sidecar.summarize.deterministic import (
     LINES_PER_RESULT,
     LONGEST_PIECE,
     pieces_of,
     pieces_of_earlier,
     shorten,
 )
-from sidecar.summarize.contract import SourceMessage
 
 
 def texts(role: str, text: str) -> list[tuple[str, str]]:

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.tokens.chunks import chunks
-from sidecar.tokens.estimate import REMEMBERED_PIECES, EstimateCounter, PieceCosts
+from sidecar.tokens.estimate import REMEMBERED_PIECES, EstimateCounter, PieceCosts, chunks, pieces
 from sidecar.tokens.exact import ExactCounter
-from sidecar.tokens.pieces import pieces
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 """Any code points, lone surrogates included."""

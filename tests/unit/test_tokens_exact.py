@@ -1,14 +1,18 @@
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sidecar.origin import install_command
 from sidecar.tokens import choose
 from sidecar.tokens.choose import CounterUnavailable, counter
-from sidecar.tokens.exact import ExactCounter
+from sidecar.tokens.exact import PACKAGES, ExactCounter
 
 O200K = ExactCounter("o200k_base")
+TEXTS = [path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parents[2].glob("spec/**/*.md"))]
 
 
 def test_known_texts_have_their_known_counts() -> None:
@@ -33,6 +37,17 @@ def test_a_lone_surrogate_counts_as_the_replacement_character() -> None:
 
 def test_two_surrogates_that_make_a_pair_count_as_their_character() -> None:
     assert O200K.count("\ud83d\ude00") == O200K.count("\U0001f600")
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+def test_the_packages_with_vocabularies_agree_on_everything(name: str) -> None:
+    first, second = (opened(name) for opened in PACKAGES.values())
+
+    @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=80) | st.sampled_from(TEXTS))
+    def agree(text: str) -> None:
+        assert first.count(text) == second.count(text)
+
+    agree()
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=200))
@@ -81,5 +96,5 @@ def test_auto_estimates_where_no_vocabulary_is_installed() -> None:
 
 @pytest.mark.usefixtures("without_vocabularies")
 def test_asking_for_a_vocabulary_that_is_not_installed_says_what_to_install() -> None:
-    with pytest.raises(CounterUnavailable, match=r"context-sidecar\[tokens\]"):
+    with pytest.raises(CounterUnavailable, match=re.escape(install_command("tokens"))):
         counter("cl100k")

@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.tokens.choose import counter
+from sidecar.tokens.choose import LONG, SHORT, RememberingCounter, counter
 from sidecar.tokens.estimate import EstimateCounter
-from sidecar.tokens.remembering import LONG, SHORT, RememberingCounter
 
 
 class Letters:

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sidecar.messages.contract import Mark
 from sidecar.messages.dialects import dialect
 from sidecar.store.stored import StoredMessage
 from sidecar.tools.bounding import LIMIT, bounded, closed
 from sidecar.tools.passages import around, best_passage, cut
 from sidecar.tools.rendering import Shown, in_ranges, show, tool_names
+from tests.guard_kit import MARKS
 
 HEAD = re.compile(r"--- messages \d+-\d+ of \d+ ---")
 
@@ -21,7 +23,7 @@ HEAD = re.compile(r"--- messages \d+-\d+ of \d+ ---")
 def shown(message: dict[str, object], dialect_name: str = "openai", **tools: str) -> str:
     raw = json.dumps(message).encode()
     stored = StoredMessage(1, "m1", 7, "t7", "user", 0, False, raw)
-    return show(stored, dialect(dialect_name).read(raw), tools).text
+    return show(stored, dialect(dialect_name).marked(MARKS).read(raw), tools).text
 
 
 def test_a_message_of_the_user() -> None:
@@ -65,10 +67,7 @@ def test_an_image_and_an_empty_message_are_named() -> None:
 
 
 def test_our_own_text_in_a_message_is_left_out() -> None:
-    from sidecar.messages.contract import Mark
-    from sidecar.messages.fence import wrap
-
-    text = "question\n\n" + wrap(Mark("memory", "m"), "remembered")
+    text = "question\n\n" + MARKS.wrap(Mark("memory", "m"), "remembered")
     assert shown({"role": "user", "content": text}) == "[user t7] question"
 
 

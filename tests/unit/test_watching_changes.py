@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from sidecar.server.watching import MOST, changes, looked
+from sidecar.server.background.change_watch import MOST, changes, looked
 from sidecar.store.stored import SessionHead, SessionRef
 
 HEAD = SessionHead(

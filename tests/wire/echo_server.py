@@ -10,12 +10,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from msgspec import Raw, Struct
 
-from sidecar.protocol.initialize import InitializeParams
-from sidecar.rpc.call import Call
+from sidecar.protocol.lifecycle import InitializeParams
+from sidecar.rpc.dispatch import PeerLimits
 from sidecar.rpc.errors import RpcError
-from sidecar.rpc.limits import PeerLimits
 from sidecar.rpc.peer import Peer
-from sidecar.rpc.router import PENDING, Order, Outcome, Router
+from sidecar.rpc.router import PENDING, Call, Order, Outcome, Router
 from sidecar.server.process import run
 
 

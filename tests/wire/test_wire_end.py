@@ -1,13 +1,16 @@
 """How the server ends: end of input, signals, a host that dies."""
 
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from tests.wire.harness import ServerProcess, Target, notification, request
+from tests.wire.harness import ServerProcess, Target, frame, notification, request
 
 Start = Callable[..., ServerProcess]
 
@@ -44,6 +47,7 @@ def test_end_of_input_inside_a_message_ends_with_1(start: Start, name: str, data
     server.send(data)
     server.end_input()
     assert server.exit_code() == 1
+    assert "the input ended inside a message" in server.errors()
 
 
 def test_end_of_input_inside_a_line_ends_with_1(start: Start) -> None:
@@ -87,6 +91,37 @@ def test_what_takes_too_long_is_cancelled_at_the_end(
     stop(server)
     assert _codes(server) == {1: -32800, 2: -32800, 3: "ok", 4: "ok", 5: -32800}
     assert server.exit_code() == 0
+
+
+def test_at_the_end_of_input_work_that_goes_on_is_finished_however_long_it_takes(start_echo: Start) -> None:
+    server = start_echo()
+    server.say(*(request(id, "slow", {"waitMs": 700, "lane": "one"}) for id in range(5)))
+    server.end_input()
+    assert _codes(server) == dict.fromkeys(range(5), "ok")
+    assert server.exit_code() == 0
+
+
+def test_sigterm_does_not_wait_for_work_that_goes_on(start_echo: Start) -> None:
+    server = start_echo()
+    server.say(*(request(id, "slow", {"waitMs": 700, "lane": "one"}) for id in range(8)))
+    server.terminate()
+    assert set(_codes(server).values()) == {"ok", -32800}
+    assert server.exit_code() == 0
+
+
+@pytest.mark.parametrize("lines", [False, True], ids=["frames", "lines"])
+def test_a_server_without_memory_to_read_ends_and_says_why(start: Start, target: Target, lines: bool) -> None:
+    server = start(lines=lines)
+    server.say(request(1, target.ping, {}))
+    server.answer(1)
+    held = int(Path(f"/proc/{server.pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    limit = held + (24 << 20)
+    resource.prlimit(server.pid, resource.RLIMIT_AS, (limit, limit))
+    body = b'{"jsonrpc":"2.0","id":2,"method":"x","params":{"text":"' + b"y" * (64 << 20) + b'"}}'
+    with suppress(BrokenPipeError):
+        server.send(body + b"\n" if lines else frame(body))
+    assert server.exit_code() == 1
+    assert "out of memory" in server.errors()
 
 
 def test_what_waits_for_the_host_is_aborted_at_the_end(start_echo: Start) -> None:

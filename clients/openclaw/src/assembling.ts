@@ -54,15 +54,19 @@ async function assembleWithin(child: Child, request: AssembleContextParams, time
   }
 }
 
+const AUTHORITIES = ["assembled", "preassembly_may_overflow"] as const;
+
 function result(context: AssembledContext): AssembleResult {
   const { messages, estimatedTokens, systemPromptAddition, userMessageAppend, promptAuthority } = context;
   // The host has no place for text at the end of the user's message.
   const addition = [systemPromptAddition, userMessageAppend].filter(Boolean).join("\n\n");
+  // A value that a newer sidecar has is left out: the host knows these two.
+  const authority = AUTHORITIES.find((known) => known === promptAuthority);
   return {
     messages,
     estimatedTokens,
     ...(addition === "" ? {} : { systemPromptAddition: addition }),
-    ...(promptAuthority ? { promptAuthority } : {}),
+    ...(authority ? { promptAuthority: authority } : {}),
   };
 }
 

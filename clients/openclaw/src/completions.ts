@@ -29,7 +29,7 @@ export const complete: NonNullable<ServerRequestHandlers["runtime/complete"]> = 
   const [turn] = turns;
   if (turn === undefined || (!params.sessionId && turns.length > 1)) throw new Error("the host lends its model during bootstrap, maintain and compact only");
   const { text, model, usage } = await turn.model.complete({
-    messages: params.messages,
+    messages: params.messages.map(({ role, content }) => ({ role: role === "assistant" ? "assistant" : "user", content })),
     ...(params.systemPrompt ? { systemPrompt: params.systemPrompt } : {}),
     maxTokens: params.maxTokens,
     purpose: `context-sidecar ${params.purpose}`,

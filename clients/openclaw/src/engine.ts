@@ -18,7 +18,7 @@ import type {
   SubagentEndedParams,
 } from "./host.js";
 import { LatestAnswer } from "./latest-answer.js";
-import { isCopy, session } from "./session.js";
+import { agentOf, isCopy, session } from "./session.js";
 
 export const ENGINE_ID = "context-sidecar";
 
@@ -124,7 +124,8 @@ class ContextEngine {
     if (isCopy(params.sessionId)) return { status: "committed" };
     this.#userWaits = false;
     const request = { ...session(params), advancementKey, messages, isHeartbeat };
-    return this.child.client.request("context/commitTurn", request, { timeoutMs: STORE_TIMEOUT_MS });
+    const { status } = await this.child.client.request("context/commitTurn", request, { timeoutMs: STORE_TIMEOUT_MS });
+    return { status: status === "duplicate" ? "duplicate" : "committed" };
   }
 
   async assemble(params: AssembleParams): Promise<AssembleResult> {
@@ -180,19 +181,22 @@ class ContextEngine {
     return this.#tolerant("prepareSubagentSpawn", undefined, async () => {
       const { parentSessionKey, childSessionKey, parentSessionId, childSessionId, ttlMs } = params;
       const contextMode = params.contextMode ?? "isolated";
-      const request = { parentSessionKey, childSessionKey, contextMode, parentSessionId, childSessionId, ttlMs };
+      const agentId = agentOf(parentSessionKey);
+      const keys = { parentSessionKey, childSessionKey, parentSessionId, childSessionId };
+      const request = { ...keys, contextMode, agentId, childAgentId: agentOf(childSessionKey), ttlMs };
       const call = { timeoutMs: STORE_TIMEOUT_MS };
       const { preparationId } = await this.child.client.request("subagent/prepareSpawn", request, call);
       const rollback = async (): Promise<void> => {
         if (!preparationId) return;
         await this.#tolerant("rollback", undefined, async () => {
-          await this.child.client.request("subagent/rollbackSpawn", { preparationId }, call);
+          await this.child.client.request("subagent/rollbackSpawn", { preparationId, agentId }, call);
         });
       };
       return { rollback };
     });
   }
 
+  /** The host names the child alone, so that the agent that has spawned it is not known here. */
   async onSubagentEnded({ childSessionKey, reason }: SubagentEndedParams): Promise<void> {
     await this.#tolerant("onSubagentEnded", undefined, async () => {
       await this.child.client.request("subagent/ended", { childSessionKey, reason }, { timeoutMs: STORE_TIMEOUT_MS });

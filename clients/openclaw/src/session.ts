@@ -28,6 +28,6 @@ export function isCopy(sessionId: string): boolean {
 }
 
 /** The agent in a key such as `agent:main:telegram`. */
-function agentOf(sessionKey: string | undefined): string | undefined {
+export function agentOf(sessionKey: string | undefined): string | undefined {
   return sessionKey === undefined ? undefined : /^agent:([^:]+):/.exec(sessionKey)?.[1];
 }

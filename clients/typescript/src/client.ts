@@ -18,6 +18,7 @@ import type {
   InitializeResult,
   JsonObject,
   MessageFormat,
+  RegisterMemoryParams,
 } from "./protocol/types.js";
 
 export interface ClientOptions {
@@ -37,6 +38,8 @@ export interface ClientOptions {
   readonly config?: JsonObject | undefined;
   /** Answers to requests of the sidecar; each one given is declared as a capability of the host. */
   readonly requests?: ServerRequestHandlers | undefined;
+  /** Memory sources that `requests["memory/getContext"]` answers; each sidecar that is started is offered them. */
+  readonly sources?: readonly RegisterMemoryParams[] | undefined;
   /** Receivers of notifications of the sidecar. */
   readonly notifications?: ServerNotificationHandlers | undefined;
   /** Working directory of the process. */
@@ -200,7 +203,8 @@ export class SidecarClient {
     if (this.#crashes.length > RESTARTS) {
       throw new ConnectionLost(`The sidecar ended ${this.#crashes.length} times within ${CRASH_WINDOW_MS / 1000} s.`);
     }
-    const { cwd, env, onLog, requests, notifications, cancelGraceMs = 3_000 } = this.options;
+    const { cwd, stateDir, onLog, requests, notifications, cancelGraceMs = 3_000 } = this.options;
+    const env = stateDir === undefined ? this.options.env : { ...this.options.env, CONTEXT_SIDECAR_STATE_DIR: stateDir };
     const command = locateSidecar(this.options.command, { ...process.env, ...env });
     const connection = new SidecarConnection({ command, cwd, env, onLog, requests, notifications, cancelGraceMs });
     let refused = false;
@@ -217,6 +221,9 @@ export class SidecarClient {
       throw error;
     }
     connection.notify("initialized", {});
+    for (const source of this.options.sources ?? []) {
+      await connection.request("memory/register", source, this.options.startTimeoutMs ?? 20_000);
+    }
     return connection;
   }
 
@@ -232,7 +239,7 @@ export class SidecarClient {
 }
 
 function initializeParams(options: ClientOptions): InitializeParams {
-  const { host, messageFormat, engine, namespace, stateDir, config } = options;
+  const { host, messageFormat, engine, namespace, config } = options;
   const declared = CAPABILITIES.filter((name) => options.requests?.[name] !== undefined);
   return {
     processId: process.pid,
@@ -246,7 +253,7 @@ function initializeParams(options: ClientOptions): InitializeParams {
         messageFormat,
         engine,
         namespace,
-        config: stateDir === undefined ? config : { ...config, stateDir },
+        config,
       },
     },
   };

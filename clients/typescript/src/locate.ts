@@ -7,27 +7,23 @@ import { SidecarNotFound } from "./errors.js";
 /** A program with its arguments. */
 export type Command = readonly [program: string, ...args: string[]];
 
-const PACKAGE = "context-sidecar";
+const PROGRAM = "context-sidecar";
 
 const ADVICE =
-  "Found no context-sidecar. Install it with `uv tool install context-sidecar` or `pipx install context-sidecar`, " +
-  "or name the program in the option `command`.";
+  'Found no context-sidecar in PATH. Install it from a checkout, with `uv tool install "./context-sidecar"` or ' +
+  '`pipx install "./context-sidecar"`, or name the program in the option `command`.';
 
 /**
- * The command to start: `explicit` as it is, otherwise `context-sidecar` in PATH, otherwise `uvx` or `pipx`, which
- * fetch the package on first use.
+ * The command to start: `explicit` as it is, otherwise `context-sidecar` in PATH. Nothing is fetched: a name on a
+ * registry may belong to anybody.
  *
  * @throws {SidecarNotFound} where there is none; the message says what to install.
  */
 export function locateSidecar(explicit?: string | Command, env: NodeJS.ProcessEnv = process.env): Command {
   if (typeof explicit === "string") return [explicit, "serve"];
   if (explicit !== undefined) return explicit;
-  const installed = findInPath(PACKAGE, env);
+  const installed = findInPath(PROGRAM, env);
   if (installed !== undefined) return [installed, "serve"];
-  const uvx = findInPath("uvx", env);
-  if (uvx !== undefined) return [uvx, PACKAGE, "serve"];
-  const pipx = findInPath("pipx", env);
-  if (pipx !== undefined) return [pipx, "run", PACKAGE, "serve"];
   throw new SidecarNotFound(ADVICE);
 }
 

@@ -5,8 +5,8 @@ import { ClientClosed, ConnectionLost, RequestTimeout, ResponseError, SidecarCli
 import type { ClientOptions, Command } from "../src/index.js";
 
 type Line = Readonly<Record<string, unknown>>;
-type Completion = { readonly text: string };
-type Answer = { readonly result?: Completion; readonly error?: string; readonly never?: true };
+type Answer = { readonly result?: unknown; readonly error?: string; readonly never?: true; readonly together?: number };
+type Handler = (params: unknown, signal: AbortSignal) => Promise<never>;
 
 class Cancelled extends Error {}
 
@@ -18,26 +18,38 @@ function tell(line: Line): void {
   process.stdout.write(JSON.stringify(line) + "\n");
 }
 
-/** What the runtime answers to `runtime/complete`. */
-function completing(answer: Answer): (params: unknown, signal: AbortSignal) => Promise<Completion> {
-  return (_, signal) =>
-    new Promise((resolve, reject) => {
+/** What the runtime answers to a request of the server, once as many as `together` says are with it. */
+function answering(answer: Answer): Handler {
+  let asked = 0;
+  let enough = (): void => undefined;
+  const gathered = new Promise<void>((resolve) => (enough = resolve));
+  return async (_, signal) => {
+    asked += 1;
+    if (asked >= (answer.together ?? 1)) enough();
+    await gathered;
+    return new Promise((resolve, reject) => {
       if (answer.error !== undefined) reject(new Error(answer.error));
-      else if (answer.result !== undefined) resolve(answer.result);
+      else if (answer.result !== undefined) resolve(answer.result as never);
       else if (signal.aborted) reject(new Error("taken back"));
       else signal.addEventListener("abort", () => reject(new Error("taken back")), { once: true });
     });
+  };
 }
 
 async function open(line: Line): Promise<null> {
   const answers = (line["answers"] ?? {}) as Readonly<Record<string, Answer>>;
-  const complete = answers["runtime/complete"];
-  const requests: ClientOptions["requests"] =
-    complete === undefined ? {} : { "runtime/complete": completing(complete) };
+  const requests: ClientOptions["requests"] = Object.fromEntries(
+    Object.entries(answers).map(([method, answer]) => [method, answering(answer)]),
+  );
+  const sources = ((line["sources"] ?? []) as readonly string[]).map((name) => ({
+    name,
+    injectionPoints: ["per-message"],
+  }));
   const notifications: ClientOptions["notifications"] = {
     "session/changed": (params) => tell({ heard: "session/changed", params }),
+    "$/progress": (params) => tell({ heard: "$/progress", params }),
   };
-  client = new SidecarClient({ command, host: { id: "driver" }, requests, notifications });
+  client ??= new SidecarClient({ command, host: { id: "driver" }, requests, sources, notifications });
   await client.start();
   return null;
 }
@@ -84,7 +96,9 @@ function take(line: Line): void {
   );
 }
 
-tell({ ready: ["cancelling", "timeouts", "deltas", "notifications", "runtime/complete"] });
+tell({
+  ready: ["cancelling", "timeouts", "deltas", "notifications", "progress", "runtime/complete", "memory/getContext"],
+});
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => take(JSON.parse(line) as Line));
 lines.on("close", () => void client?.close());

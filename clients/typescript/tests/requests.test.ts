@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { ErrorCode, isResponseError, leaseSidecar, locateSidecar, SidecarClient, SidecarNotFound } from "../src/index.js";
 import { assistant, client, COMMAND, gone, scratch, user } from "./real-sidecar.js";
@@ -106,9 +109,16 @@ test("the explicit program is taken as it is", () => {
 test("no program anywhere is told with advice on how to get one", () => {
   assert.throws(() => locateSidecar(undefined, { PATH: "" }), (error) => {
     assert.ok(error instanceof SidecarNotFound);
-    assert.match(error.message, /uv tool install context-sidecar/);
+    assert.match(error.message, /uv tool install "\.\/context-sidecar"/);
     return true;
   });
+});
+
+test("tools that could fetch a program are left alone", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "path-"));
+  t.after(() => rm(folder, { recursive: true }));
+  for (const name of ["uvx", "pipx", "npx"]) await writeFile(join(folder, name), "#!/bin/sh\n", { mode: 0o755 });
+  assert.throws(() => locateSidecar(undefined, { PATH: folder }), SidecarNotFound);
 });
 
 test("a program that does not start is told, not waited for", async (t) => {

@@ -17,7 +17,12 @@ const LENSES_OPEN_CONTEXTS: StaticFeature = {
 };
 
 /** A client that is not started yet. It is not started again when its process ends: that is for its owner to decide. */
-export function languageClient([program, ...args]: Command, contextEngine: ContextEngineOptions, output: LogOutputChannel): LanguageClient {
+export function languageClient(
+  [program, ...args]: Command,
+  contextEngine: ContextEngineOptions,
+  output: LogOutputChannel,
+  stateDir: string | undefined,
+): LanguageClient {
   const options: LanguageClientOptions = {
     documentSelector: [
       { scheme: "file", language: "jsonl" },
@@ -33,7 +38,9 @@ export function languageClient([program, ...args]: Command, contextEngine: Conte
       closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
     },
   };
-  const client = new LanguageClient("contextSidecar", "Context Sidecar", { command: program, args: [...args] }, options);
+  const env = stateDir === undefined ? process.env : { ...process.env, CONTEXT_SIDECAR_STATE_DIR: stateDir };
+  const executable = { command: program, args: [...args], options: { env } };
+  const client = new LanguageClient("contextSidecar", "Context Sidecar", executable, options);
   client.registerFeature(LENSES_OPEN_CONTEXTS);
   return client;
 }

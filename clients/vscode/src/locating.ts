@@ -8,9 +8,9 @@ const PROGRAM = "context-sidecar";
 
 /** Ways to install the sidecar with what editors need of it, best first. */
 export const INSTALLERS: readonly { readonly name: string; readonly command: string }[] = [
-  { name: "uv", command: 'uv tool install "context-sidecar[lsp]"' },
-  { name: "pipx", command: 'pipx install "context-sidecar[lsp]"' },
-  { name: "pip", command: 'pip install "context-sidecar[lsp]"' },
+  { name: "uv", command: 'uv tool install "./context-sidecar[lsp]"' },
+  { name: "pipx", command: 'pipx install "./context-sidecar[lsp]"' },
+  { name: "pip", command: 'pip install "./context-sidecar[lsp]"' },
 ];
 
 /** The command to start; undefined where there is no such program. A program is never fetched without being asked for. */

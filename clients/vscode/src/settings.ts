@@ -12,8 +12,10 @@ export interface Settings {
   readonly namespace: string;
   /** Undefined: what the configuration of the sidecar says. */
   readonly engine: string | undefined;
-  /** Overrides in the shape of the configuration file, the folder of the store among them. */
+  /** Overrides in the shape of the configuration file. */
   readonly config: JsonObject;
+  /** The folder of the store; a host may not name it in its overrides. */
+  readonly stateDir: string | undefined;
   /** Size of the window in tokens; undefined: what the configuration of the sidecar says. */
   readonly tokenBudget: number | undefined;
   readonly refreshMs: number;
@@ -31,7 +33,8 @@ export function readSettings(get: (key: string) => unknown, home: string): Setti
     command: command(get("command"), home),
     namespace: text(get("namespace")) ?? "default",
     engine: text(get("engine")),
-    config: stateDir === undefined ? config : { ...config, stateDir: expanded(stateDir, home) },
+    config,
+    stateDir: stateDir === undefined ? undefined : expanded(stateDir, home),
     tokenBudget,
     refreshMs: typeof seconds === "number" && seconds >= 0.5 ? seconds * 1_000 : 2_000,
   };

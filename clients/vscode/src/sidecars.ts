@@ -154,7 +154,7 @@ export class Sidecars implements Requests, vscode.Disposable {
     const { namespace, engine, config } = this.settings;
     const host = { id: "vscode", version: this.version };
     const options = { host, hostCapabilities: ["session/changed"], namespace, engine, config, messageFormat: FORMAT };
-    const client = languageClient(command, options, this.output);
+    const client = languageClient(command, options, this.output, this.settings.stateDir);
     client.onNotification("session/changed", ({ sessionId }: ChangedSessionParams) => this.#sessionChanged.fire(sessionId));
     client.onDidChangeState(({ newState }) => this.#follow(client, newState));
     this.#client = client;
@@ -189,7 +189,7 @@ export class Sidecars implements Requests, vscode.Disposable {
   #other(name: string, format: MessageFormat, config: JsonObject): SidecarClient {
     const known = this.#others.get(name);
     if (known !== undefined) return known;
-    const { namespace, engine, command } = this.settings;
+    const { namespace, engine, command, stateDir } = this.settings;
     const made = new SidecarClient({
       command: located(command, process.env, homedir()),
       host: { id: "vscode", version: this.version },
@@ -197,6 +197,7 @@ export class Sidecars implements Requests, vscode.Disposable {
       engine,
       namespace,
       config,
+      stateDir,
       notifications: { "session/changed": ({ sessionId }) => this.#sessionChanged.fire(sessionId) },
       onLog: (line) => this.output.info(line),
     });

@@ -1,6 +1,7 @@
 """Writes `capabilities.md`: what each side can declare, and which methods depend on it."""
 
 from sidecar.codegen.emitters.markdown import member_table, page, table
+from sidecar.codegen.emitters.methods import places
 from sidecar.codegen.model import ProtocolModel
 
 _SECTIONS = (
@@ -19,7 +20,7 @@ def emit_capabilities(model: ProtocolModel) -> str:
     """The text of `capabilities.md`."""
     blocks = ["Negotiated once, by `initialize`; nothing is declared later."]
     for title, name, where in _SECTIONS:
-        blocks += [f"## {title}", where, member_table(model.types[name])]
+        blocks += [f"## {title}", where, member_table(model.types[name], places(model).__getitem__)]
     blocks += ["## Host capabilities", _host_capabilities(model)]
     formats = "\n".join(f"- `{name}`" for name in model.message_formats)
     versions = [(version.name, version.summary) for version in model.versions]

@@ -1,6 +1,7 @@
 """Writes `errors.md`: the table of errors and the members of their data."""
 
 from sidecar.codegen.emitters.markdown import member_table, page, table
+from sidecar.codegen.emitters.methods import places
 from sidecar.codegen.model import ProtocolModel
 
 
@@ -20,5 +21,9 @@ def emit_errors(model: ProtocolModel) -> str:
         "## Data",
     ]
     for name in dict.fromkeys(entry.data.__name__ for entry in model.errors):
-        blocks += [f"### {name}", model.types[name].doc, member_table(model.types[name])]
+        blocks += [
+            f"### {name}",
+            model.types[name].doc,
+            member_table(model.types[name], places(model).__getitem__),
+        ]
     return page("Errors", blocks)

@@ -1,6 +1,6 @@
 """The pieces that all generated Markdown pages are made of."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sidecar.codegen.model import (
     Boolean,
@@ -30,31 +30,30 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def member_table(named: NamedType) -> str:
-    """The members of a type, or a sentence where it has none."""
+def member_table(named: NamedType, link: Callable[[str], str]) -> str:
+    """The members of a type, or a sentence where it has none; `link` says where a type is described."""
     if not named.members:
         return "No members."
     rows = [
-        (f"`{member.name}`", shape_words(member.shape), "yes" if member.required else "no", member.doc)
+        (f"`{member.name}`", shape_words(member.shape, link), "yes" if member.required else "no", member.doc)
         for member in named.members
     ]
     return table(("member", "type", "required", "meaning"), rows)
 
 
-def shape_words(shape: Shape) -> str:
-    """A shape in a few words, with links to named types on the methods page."""
+def shape_words(shape: Shape, link: Callable[[str], str]) -> str:
+    """A shape in a few words, with links to named types."""
     match shape:
         case Ref():
-            return f"[{shape.name}](methods.md#{shape.name.lower()})"
+            return f"[{shape.name}]({link(shape.name)})"
         case Listing():
-            return f"array of {shape_words(shape.item)}"
+            return f"array of {shape_words(shape.item, link)}"
         case OneOf():
-            return " or ".join(shape_words(option) for option in shape.options)
+            return " or ".join(shape_words(option, link) for option in shape.options)
         case Choice():
-            return " or ".join(f"`{value}`" for value in shape.values)
+            words = " or ".join(f"`{value}`" for value in shape.values)
+            return f"{words}, or a value to come" if shape.is_open else words
         case Opaque():
-            if shape.any_of_required:
-                return "message"
             return "object" if shape.is_object else "any JSON"
         case _:
             return _scalar_words(shape)

@@ -1,43 +1,144 @@
-"""Writes `methods.md`: the table of methods, then every type member by member."""
+"""Writes `methods.md`, the table of methods, and a page with the types of each area of methods."""
 
-from sidecar.codegen.emitters.markdown import member_table, page, table
-from sidecar.codegen.model import ProtocolModel
+from collections.abc import Callable, Mapping, Sequence
+
+from sidecar.codegen.emitters.markdown import member_table, page, shape_words, table
+from sidecar.codegen.model import Listing, OneOf, ProtocolModel, Ref, Shape
 from sidecar.protocol.methods import Method
+
+AREAS = {
+    "lifecycle": ("Lifecycle", "lifecycle.md", ("", "$", "window")),
+    "context": ("Context", "history.md", ("context",)),
+    "session": ("Sessions", "sessions.md", ("session",)),
+    "memory": ("Memory", "memory.md", ("memory",)),
+    "tools": ("Tools", "tools.md", ("tools",)),
+    "subagent": ("Subagents", "subagents.md", ("subagent",)),
+    "engine": ("Engines", "engines.md", ("engine",)),
+    "runtime": ("Requests to the runtime", "server-to-host.md", ("runtime",)),
+}
+"""The pages of types: title, the page that has the rules, and the first parts of the names of methods."""
+
+SHARED = "shared"
+"""The page of types that several areas use."""
 
 _DIRECTIONS = {"hostToServer": "host to server", "serverToHost": "server to host", "both": "both"}
 
 
 def emit_methods(model: ProtocolModel) -> str:
     """The text of `methods.md`."""
-    rows = [
-        (
-            f"[`{method.name}`](#{_anchor(method.name)})",
-            _DIRECTIONS[method.direction],
-            method.kind,
-            method.summary,
-        )
-        for method in model.methods
-    ]
+    pages = places(model)
+    core = [method for method in model.methods if method.is_core]
     common = ", ".join(model.common_errors)
     blocks = [
-        "A member that is not required may be `null`: that means the same as absent.",
-        "Unknown members are ignored.",
+        "Each name leads to its params, its result and its errors. A member that is not required is left "
+        "out where there is nothing to say; `null` is read as absent. Unknown members are ignored, and so "
+        "are values of enumerations that a reader does not know.",
         f"Errors that any request of the host may meet are not repeated: {common}.",
-        table(("method", "direction", "kind", "what it does"), rows),
+        "## The core profile",
+        f"These {len(core)} methods are what a first host needs; `core` marks them in "
+        "[protocol.json](protocol.json). Everything else is an addition.",
+        _table(core),
+        "## All methods",
+        _table(model.methods),
+        "## Types",
+        "By area: " + ", ".join(f"[{area}](methods/{area}.md)" for area in (*AREAS, SHARED)) + ".",
+        "\n".join(f"- [{name}]({path})" for name, path in sorted(pages.items())),
     ]
-    shown: set[str] = set()
-    for method in model.methods:
-        blocks.append(f"## `{method.name}`")
-        blocks.append(_facts(method))
-        for name in (method.params, method.result):
-            if name is not None:
-                shown.add(name)
-                blocks += [f"### {name}", model.types[name].doc, member_table(model.types[name])]
-    data = {entry.data.__name__ for entry in model.errors}
-    blocks.append("## Types that others use")
-    for name in sorted(set(model.types) - shown - data):
-        blocks += [f"### {name}", model.types[name].doc, member_table(model.types[name])]
     return page("Methods", blocks)
+
+
+def emitter_of_area(area: str) -> Callable[[ProtocolModel], str]:
+    """What writes the page of an area."""
+    return lambda model: _area_page(model, area)
+
+
+def places(model: ProtocolModel) -> dict[str, str]:
+    """Where each type and value is described, from the folder of the specification."""
+    users: dict[str, set[str]] = {name: set() for name in (*model.types, *model.values)}
+    for area in AREAS:
+        for method in _of(model, area):
+            for name in _reached(model, method):
+                users[name].add(area)
+    data = {entry.data.__name__ for entry in model.errors}
+    found: dict[str, str] = {}
+    for name, areas in users.items():
+        home = f"methods/{areas.pop() if len(areas) == 1 else SHARED}.md"
+        found[name] = f"{'errors.md' if name in data else home}#{name.lower()}"
+    return found
+
+
+def _area_page(model: ProtocolModel, area: str) -> str:
+    pages = places(model)
+    own: set[str] = set()
+    if area == SHARED:
+        title, blocks = "Shared types", ["Types that methods of several areas use."]
+    else:
+        title, rules, _ = AREAS[area]
+        blocks = [f"The rules are in [{rules}](../{rules})."]
+        for method in _of(model, area):
+            blocks += [f"## `{method.name}`", _facts(method)]
+            for name in filter(None, (method.params, method.result)):
+                own.add(name)
+                blocks += _described(model, name, pages)
+    others = [name for name in pages if pages[name].startswith(f"methods/{area}.md") and name not in own]
+    if others and area != SHARED:
+        blocks.append("## Types of these methods")
+    blocks += [block for name in sorted(others) for block in _described(model, name, pages)]
+    return page(title, blocks)
+
+
+def _described(model: ProtocolModel, name: str, pages: Mapping[str, str]) -> list[str]:
+    def link(other: str) -> str:
+        path = pages[other]
+        return path.removeprefix("methods/") if path.startswith("methods/") else f"../{path}"
+
+    if value := model.values.get(name):
+        return [f"### {name}", value.doc, f"Type: {shape_words(value.shape, link)}."]
+    return [f"### {name}", model.types[name].doc, member_table(model.types[name], link)]
+
+
+def _reached(model: ProtocolModel, method: Method) -> set[str]:
+    reached: set[str] = set()
+    left = [name for name in (method.params, method.result) if name]
+    while left:
+        name = left.pop()
+        if name not in reached:
+            reached.add(name)
+            members = model.types[name].members if name in model.types else ()
+            left += [other for member in members for other in _named(member.shape)]
+    return reached
+
+
+def _named(shape: Shape) -> list[str]:
+    match shape:
+        case Ref():
+            return [shape.name]
+        case Listing():
+            return _named(shape.item)
+        case OneOf():
+            return [name for option in shape.options for name in _named(option)]
+        case _:
+            return []
+
+
+def _of(model: ProtocolModel, area: str) -> list[Method]:
+    starts = AREAS[area][2] if area in AREAS else ()
+    return [method for method in model.methods if method.name.rpartition("/")[0].partition("/")[0] in starts]
+
+
+def _table(methods: Sequence[Method]) -> str:
+    rows = [
+        (f"[`{each.name}`]({_link(each)})", _DIRECTIONS[each.direction], each.kind, each.summary)
+        for each in methods
+    ]
+    return table(("method", "direction", "kind", "what it does"), rows)
+
+
+def _link(method: Method) -> str:
+    start = method.name.rpartition("/")[0].partition("/")[0]
+    area = next(area for area, (_, _, starts) in AREAS.items() if start in starts)
+    anchor = "".join(letter for letter in method.name.lower() if letter.isalnum())
+    return f"methods/{area}.md#{anchor}"
 
 
 def _facts(method: Method) -> str:
@@ -45,6 +146,8 @@ def _facts(method: Method) -> str:
         method.summary,
         f"{_DIRECTIONS[method.direction].capitalize()}, {method.kind}, since {method.since}.",
     ]
+    if method.is_core:
+        facts.append("Part of the core profile.")
     if method.capability is not None:
         facts.append(f"Needs {method.capability}.")
     if method.kind == "request" and method.result is None:
@@ -52,7 +155,3 @@ def _facts(method: Method) -> str:
     if method.errors:
         facts.append(f"Errors: {', '.join(method.errors)}.")
     return " ".join(facts)
-
-
-def _anchor(method: str) -> str:
-    return "".join(letter for letter in method.lower() if letter.isalnum())

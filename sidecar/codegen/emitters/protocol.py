@@ -44,6 +44,8 @@ def _method(method: Method) -> Json:
         line["errors"] = list[Json](method.errors)
     if method.capability is not None:
         line["capability"] = method.capability
+    if method.is_core:
+        line["core"] = True
     return {**line, "since": method.since, "summary": method.summary}
 
 

@@ -1,4 +1,9 @@
-"""Writes `schema.json`: JSON Schema 2020-12 of every type and of the envelope."""
+"""Writes `schema.json`: JSON Schema 2020-12 of every type and of the envelope.
+
+Kept to what generators of types read alike: named definitions, one `type` each, optional members that are
+absent and never `null`. What JSON Schema cannot say without `anyOf`, `not` or `if` stands in words and
+in members that begin with `x-`.
+"""
 
 import json
 from collections.abc import Mapping
@@ -10,6 +15,7 @@ from sidecar.codegen.model import (
     Listing,
     Member,
     NamedType,
+    NamedValue,
     Null,
     Number,
     OneOf,
@@ -19,62 +25,65 @@ from sidecar.codegen.model import (
     Shape,
     Text,
 )
-from sidecar.protocol.errors import ErrorData
+from sidecar.protocol.methods import Method
 
 HEADER = "Generated from sidecar/protocol by `make schema`; do not edit."
+
+_SIDES = {"hostToServer": "server", "serverToHost": "host", "both": "both"}
 
 
 def emit_schema(model: ProtocolModel) -> str:
     """The text of `schema.json`."""
-    definitions: dict[str, Json] = dict(envelope(model))
-    for name in sorted(model.types):
-        definitions[name] = object_schema(model.types[name])
+    definitions: dict[str, Json] = dict(_envelope())
+    values: dict[str, Json] = {name: _value(value) for name, value in model.values.items()}
+    types: dict[str, Json] = {name: _object(named, model) for name, named in model.types.items()}
+    named = {**values, **types}
     document: dict[str, Json] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$comment": HEADER,
+        "$comment": f"{HEADER} Members that begin with x- are explained in README.md.",
         "title": "Context Engine Protocol",
         "description": "Any message of the protocol; the types are under $defs.",
-        "$ref": "#/$defs/Message",
-        "$defs": definitions,
+        "$ref": "#/$defs/Envelope",
+        "$defs": {**definitions, **{name: named[name] for name in sorted(named)}},
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def envelope(model: ProtocolModel) -> dict[str, Json]:
+def _envelope() -> dict[str, Json]:
     """Definitions of the JSON-RPC messages themselves, by name."""
-    version: Json = {"const": "2.0"}
+    version: Json = {"type": "string", "const": "2.0"}
+    params: Json = {"description": "Params are by name only.", "type": "object"}
+    method: Json = {"type": "string"}
     return {
-        "Message": {
-            "anyOf": [_ref(name) for name in ("Request", "Notification", "Response", "ErrorResponse")]
+        "Envelope": {
+            "title": "Envelope",
+            "description": "Any message of the protocol.",
+            "anyOf": [_ref(name) for name in ("Request", "Notification", "Response", "ErrorResponse")],
         },
-        "RequestId": {
-            "description": "Chosen by the sender; unique among its requests in flight.",
-            "type": ["integer", "string"],
-        },
-        "Params": {"description": "Params are by name only; null means none.", "type": ["object", "null"]},
         "Request": {
+            "title": "Request",
+            "description": "Has both `id` and `method`.",
             "type": "object",
-            "properties": {
-                "jsonrpc": version,
-                "id": _ref("RequestId"),
-                "method": {"type": "string"},
-                "params": _ref("Params"),
-            },
+            "properties": {"jsonrpc": version, "id": _ref("RequestId"), "method": method, "params": params},
             "required": ["jsonrpc", "id", "method"],
         },
         "Notification": {
+            "title": "Notification",
+            "description": "Has `method` and no `id`.",
             "type": "object",
-            "properties": {"jsonrpc": version, "method": {"type": "string"}, "params": _ref("Params")},
+            "properties": {"jsonrpc": version, "method": method, "params": params},
             "required": ["jsonrpc", "method"],
-            "not": {"required": ["id"]},
         },
         "Response": {
+            "title": "Response",
+            "description": "Has `id` and `result`, and no `error`; some results are `null`.",
             "type": "object",
-            "properties": {"jsonrpc": version, "id": _ref("RequestId"), "result": True},
+            "properties": {"jsonrpc": version, "id": _ref("RequestId"), "result": {}},
             "required": ["jsonrpc", "id", "result"],
-            "not": {"required": ["error"]},
         },
         "ErrorResponse": {
+            "title": "ErrorResponse",
+            "description": "Has `id` and `error`, and no `result`.",
             "type": "object",
             "properties": {
                 "jsonrpc": version,
@@ -85,113 +94,124 @@ def envelope(model: ProtocolModel) -> dict[str, Json]:
                 "error": _ref("ResponseError"),
             },
             "required": ["jsonrpc", "id", "error"],
-            "not": {"required": ["result"]},
         },
         "ResponseError": {
+            "title": "ResponseError",
+            "description": "An error that either side sends; those of the server are a ServerError.",
             "type": "object",
             "properties": {
-                "code": {"type": "integer"},
+                "code": {"type": "integer", "format": "int32"},
                 "message": {"type": "string"},
-                "data": {"description": "Any JSON; errors of the server are a ServerError."},
+                "data": {"description": "Any JSON."},
             },
             "required": ["code", "message"],
         },
         "ServerError": {
-            "description": "An error that the server sends: `data` depends on `code`.",
-            "allOf": [_ref("ResponseError"), *_error_branches(model)],
-            "properties": {"data": _ref("ErrorData")},
-            "required": ["data"],
+            "title": "ServerError",
+            "description": "An error that the server sends. Its `data` is an ErrorData, and more by `code`: "
+            "of the definition that has the code in `x-error-codes`.",
+            "type": "object",
+            "properties": {
+                "code": {"type": "integer", "format": "int32"},
+                "message": {"type": "string"},
+                "data": {"description": "Has at least the members of ErrorData.", "type": "object"},
+            },
+            "required": ["code", "message", "data"],
         },
     }
-
-
-def _error_branches(model: ProtocolModel) -> list[Json]:
-    return [
-        {
-            "if": {"properties": {"code": {"const": entry.code}}},
-            "then": {"properties": {"data": _ref(entry.data.__name__)}},
-        }
-        for entry in model.errors
-        if entry.data is not ErrorData
-    ]
 
 
 def _ref(name: str) -> Json:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def object_schema(named: NamedType) -> Json:
+def _object(named: NamedType, model: ProtocolModel) -> Json:
     """The schema of a named type."""
-    schema: dict[str, Json] = {"description": named.doc, "type": "object"}
-    schema["properties"] = {member.name: member_schema(member) for member in named.members}
+    schema: dict[str, Json] = {"title": named.name, "description": named.doc}
+    for method in model.methods:
+        if named.name in (method.params, method.result):
+            schema |= _place(method)
+    if codes := [entry.code for entry in model.errors if entry.data.__name__ == named.name]:
+        schema["x-error-codes"] = list[Json](codes)
+    schema["type"] = "object"
+    schema["properties"] = {member.name: _member(member) for member in named.members}
     if required := [member.name for member in named.members if member.required]:
         schema["required"] = list[Json](required)
     if named.exactly_one:
-        schema["oneOf"] = [_present(name) for name in named.exactly_one]
+        schema["x-exactly-one"] = list[Json](named.exactly_one)
     if named.at_least_one:
-        schema["anyOf"] = [_present(name) for name in named.at_least_one]
+        schema["x-at-least-one"] = list[Json](named.at_least_one)
     return schema
 
 
-def _present(name: str) -> Json:
-    return {"properties": {name: {"not": {"type": "null"}}}, "required": [name]}
+def _place(method: Method) -> dict[str, Json]:
+    """The method that a type belongs to, and the side that handles it."""
+    return {"x-method": method.name, "x-side": _SIDES[method.direction]}
 
 
-def member_schema(member: Member) -> Json:
-    """The schema of one member, which may be `null` where it is not required."""
-    schema = dict(_schema(member.shape) if member.required else _nullable(member.shape))
+def _value(value: NamedValue) -> Json:
+    """The schema of a named value."""
+    return {"title": value.name, "description": value.doc, **_schema(value.shape)}
+
+
+def _member(member: Member) -> Json:
+    schema = _schema(member.shape)
+    if member.means_null:
+        schema["type"] = [schema["type"], "null"]
     if member.default is not None:
         schema["default"] = member.default
     return {"description": member.doc, **schema}
 
 
-def _nullable(shape: Shape) -> dict[str, Json]:
-    """A schema that lets `null` stand for an absent member."""
-    if isinstance(shape, OneOf):
-        return _schema(OneOf((*shape.options, Null())))
-    schema = _schema(shape)
-    if isinstance(shape, Opaque) and not shape.is_object:
-        return schema
-    if "type" in schema and "enum" not in schema and "anyOf" not in schema:
-        return {**schema, "type": [schema["type"], "null"]}
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
 def _schema(shape: Shape) -> dict[str, Json]:
     match shape:
+        case Ref():
+            return {"$ref": f"#/$defs/{shape.name}"}
+        case Choice():
+            return _choice(shape)
+        case Listing():
+            return {"type": "array", "items": _schema(shape.item)}
+        case OneOf():
+            return _union(shape)
+        case Opaque():
+            return {"type": "object"} if shape.is_object else {}
+        case _:
+            return _scalar(shape)
+
+
+def _scalar(shape: Text | Number | Boolean | Null) -> dict[str, Json]:
+    match shape:
         case Text():
-            named = {"minLength": shape.min_length, "maxLength": shape.max_length}
-            return {
-                "type": "string",
-                **_given(named),
-                **_given({"pattern": shape.pattern, "format": shape.format}),
-            }
+            lengths = _given({"minLength": shape.min_length, "maxLength": shape.max_length})
+            return {"type": "string", **lengths, **_given({"pattern": shape.pattern, "format": shape.format})}
+        case Number(integer=True):
+            bounds = _given({"minimum": shape.minimum, "maximum": shape.maximum})
+            return {"type": "integer", "format": "int64", **bounds}
         case Number():
             bounds = _given({"minimum": shape.minimum, "maximum": shape.maximum})
-            return {"type": "integer" if shape.integer else "number", **bounds}
+            return {"type": "number", "format": "double", **bounds}
         case Boolean():
             return {"type": "boolean"}
         case Null():
             return {"type": "null"}
-        case Choice():
-            return {"enum": list[Json](shape.values)}
-        case Listing():
-            return {"type": "array", "items": _schema(shape.item)}
-        case OneOf():
-            return {"anyOf": [_schema(option) for option in shape.options]}
-        case Ref():
-            return {"$ref": f"#/$defs/{shape.name}"}
-        case Opaque():
-            return _opaque(shape)
 
 
-def _opaque(shape: Opaque) -> dict[str, Json]:
-    if not shape.is_object:
-        return {}
-    if not shape.any_of_required:
-        return {"type": "object"}
-    branches: list[Json] = [{"required": [name]} for name in shape.any_of_required]
-    return {"type": "object", "anyOf": branches}
+def _choice(shape: Choice) -> dict[str, Json]:
+    """An open enumeration lists what is known, and takes every value of its type."""
+    kind: dict[str, Json] = (
+        {"type": "string"} if isinstance(shape.values[0], str) else {"type": "integer", "format": "int32"}
+    )
+    if shape.is_open:
+        return {**kind, "x-open": True, "x-known-values": list[Json](shape.values)}
+    return {**kind, "enum": list[Json](shape.values)}
+
+
+def _union(shape: OneOf) -> dict[str, Json]:
+    """Generators read `null` best in a list of types, and other unions best as `anyOf`."""
+    others = [_schema(option) for option in shape.options if not isinstance(option, Null)]
+    if len(others) == 1:
+        return {**others[0], "type": [others[0]["type"], "null"]}
+    return {"anyOf": list[Json](others)}
 
 
 def _given(parts: Mapping[str, int | float | str | None]) -> dict[str, Json]:

@@ -1,7 +1,7 @@
 """Writes the TypeScript client's types, method tables and error codes."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from sidecar.codegen.model import (
     Boolean,
@@ -9,6 +9,7 @@ from sidecar.codegen.model import (
     Listing,
     Member,
     NamedType,
+    NamedValue,
     Null,
     Number,
     OneOf,
@@ -23,6 +24,9 @@ from sidecar.protocol.methods import Method
 _NOTICE = "// Generated from sidecar/protocol by `make schema`; do not edit."
 _WIDTH = 108
 
+_ANY_OTHER: dict[type, str] = {str: "(string & {})", int: "(number & {})"}
+"""What a newer peer may send where an enumeration is open; editors still offer the values that are known."""
+
 _TABLES = (
     ("HostRequests", "request", "hostToServer", "Requests that the host sends."),
     ("HostNotifications", "notification", "hostToServer", "Notifications that the host sends."),
@@ -35,12 +39,9 @@ def emit_typescript_types(model: ProtocolModel) -> str:
     """The text of `types.ts`: every type of the wire."""
     blocks = [
         _NOTICE,
-        _documented("A message in the dialect of the connection; the server hands it back whole.", "")
-        + "export interface Message {\n  readonly role?: unknown;\n  readonly type?: unknown;\n}",
         _documented("A JSON object whose members the protocol does not fix.", "")
         + "export type JsonObject = { [member: string]: unknown };",
-        _alias("MessageFormat", "Dialects of messages.", model.message_formats),
-        _alias("HostCapability", "What a host may declare in `hostCapabilities`.", model.host_capabilities),
+        *(_value(value) for value in model.values.values()),
         *(_interface(named) for named in model.types.values()),
     ]
     return "\n\n".join(blocks) + "\n"
@@ -96,6 +97,13 @@ def _row(method: Method) -> str:
     return _documented(method.summary, "  ") + f"  {key}: {{ params: {method.params}; result: {result} }};\n"
 
 
+def _value(value: NamedValue) -> str:
+    if value.name == "Message":
+        members = "  readonly role?: unknown;\n  readonly type?: unknown;\n"
+        return _documented(value.doc, "") + f"export interface Message {{\n{members}}}"
+    return _documented(value.doc, "") + f"export type {value.name} = {_type(value.shape)};"
+
+
 def _interface(named: NamedType) -> str:
     notes = [named.doc]
     if named.exactly_one:
@@ -131,10 +139,9 @@ def _type(shape: Shape) -> str:
         case OneOf():
             return " | ".join(dict.fromkeys(_type(option) for option in shape.options))
         case Choice():
-            return " | ".join(json.dumps(value) for value in shape.values)
+            words = " | ".join(json.dumps(value) for value in shape.values)
+            return f"{words} | {_ANY_OTHER[type(shape.values[0])]}" if shape.is_open else words
         case Opaque():
-            if shape.any_of_required:
-                return "Message"
             return "JsonObject" if shape.is_object else "unknown"
         case _:
             return _scalar(shape)
@@ -150,10 +157,6 @@ def _scalar(shape: Text | Number | Boolean | Null) -> str:
             return "boolean"
         case Null():
             return "null"
-
-
-def _alias(name: str, doc: str, values: Iterable[str]) -> str:
-    return _documented(doc, "") + f"export type {name} = {' | '.join(json.dumps(value) for value in values)};"
 
 
 def _key(name: str) -> str:

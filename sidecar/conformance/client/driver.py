@@ -12,8 +12,8 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from sidecar.conformance.expecting import Violation
-from sidecar.conformance.server.faults import Unusable
+from sidecar.conformance.kit import Violation
+from sidecar.conformance.server.process import Unusable
 from sidecar.conformance.server.wire import Json, Object, shown
 
 COMMAND_VARIABLE = "CEP_SIDECAR"
@@ -112,6 +112,15 @@ class Driver:
             else:
                 self._reports[str(line.get("id"))] = line
 
+    def check_alive(self) -> None:
+        """See that the driver still runs.
+
+        Raises:
+            Violation: it has ended.
+        """
+        if self._process.poll() is not None:
+            raise Violation(self._end())
+
     def kill(self) -> None:
         """Kill the driver, and the client with it."""
         self._process.kill()
@@ -140,12 +149,21 @@ class Driver:
                 raise Violation(f"the driver tells nothing within {self._limit_s:g} s") from None
             if not line:
                 self._lines.put(b"")
-                raise Violation(f"the driver has ended; its last words: {shown(self._last_words())}")
+                raise Violation(self._end())
             with suppress(ValueError):
                 value: Json = json.loads(line)
                 if isinstance(value, dict):
                     return value
             raise Violation(f"the driver printed {shown(line)}, which is no JSON object")
+
+    def _end(self) -> str:
+        """How the driver ended, with its exit status."""
+        try:
+            status = self._process.wait(1)
+            how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
+        except subprocess.TimeoutExpired:
+            how = "closed its output"
+        return f"the driver {how}; its last words: {shown(self._last_words())}"
 
     def _last_words(self) -> bytes:
         return os.pread(self._log.fileno(), 1 << 20, 0)[-300:]

@@ -11,9 +11,9 @@ from contextlib import suppress
 from itertools import count
 
 from sidecar.conformance.client.schema import check_message
-from sidecar.conformance.expecting import Violation
+from sidecar.conformance.kit import Violation
 from sidecar.conformance.server.wire import Json, Message, Object, frame, shown
-from sidecar.protocol.versions import LATEST
+from sidecar.protocol.lifecycle import LATEST
 
 _CHUNK = 65536
 _HEADER_LIMIT = 8192

@@ -8,8 +8,7 @@ from contextlib import nullcontext
 from sidecar.conformance.client import checks as _checks
 from sidecar.conformance.client.subject import LIMIT_S, Client
 from sidecar.conformance.client.suite import CLIENT_SUITE
-from sidecar.conformance.report import CheckResult, Report
-from sidecar.conformance.running import chosen, report_of, run_checks
+from sidecar.conformance.kit import CheckResult, Report, chosen, report_of, run_checks
 
 __all__ = ["CLIENT_SUITE", "check_client"]
 

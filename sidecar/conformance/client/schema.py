@@ -6,7 +6,7 @@ import json
 
 import msgspec
 
-from sidecar.conformance.expecting import Violation
+from sidecar.conformance.kit import Violation
 from sidecar.conformance.server.wire import Json, Message, shown
 from sidecar.protocol.methods import METHODS, Method
 

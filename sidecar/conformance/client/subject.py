@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -11,11 +12,14 @@ from types import TracebackType
 from sidecar.conformance.client import relay
 from sidecar.conformance.client.driver import Driver
 from sidecar.conformance.client.played import PlayedServer
-from sidecar.conformance.expecting import NotDeclared, Violation
+from sidecar.conformance.kit import NotDeclared, Violation
 from sidecar.conformance.server.wire import Json
 
 LIMIT_S = 20.0
 """Seconds that one step may take."""
+
+_STARTED_S = 0.3
+"""Seconds within which a server that has been started connects."""
 
 _RELAY = str(Path(relay.__file__))
 
@@ -27,11 +31,11 @@ class Stage:
         self._problems = problems
         self._limit_s = limit_s
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self._listener.settimeout(limit_s)
+        self._listener.settimeout(_STARTED_S)
         self._played: list[PlayedServer] = []
         port = str(self._listener.getsockname()[1])
         try:
-            self.driver = Driver(command, (sys.executable, "-S", "-E", _RELAY, port), limit_s)
+            self.driver = Driver(command, (sys.executable, "-I", "-S", _RELAY, port), limit_s)
         except BaseException:
             self._listener.close()
             raise
@@ -52,25 +56,22 @@ class Stage:
         """The server that the client starts next.
 
         Raises:
-            Violation: it starts none within the limit.
+            Violation: it starts none within the limit, or the driver ends.
         """
-        try:
-            connection, _ = self._listener.accept()
-        except TimeoutError:
-            raise Violation(f"the client starts no server within {self._limit_s:g} s") from None
-        server = PlayedServer(connection, self._problems, self._limit_s)
-        self._played.append(server)
+        deadline = time.monotonic() + self._limit_s
+        while (server := self.another_server()) is None:
+            self.driver.check_alive()
+            if time.monotonic() > deadline:
+                raise Violation(f"the client starts no server within {self._limit_s:g} s")
         return server
 
     def another_server(self) -> PlayedServer | None:
         """A server that the client has started already, `None` where there is none."""
-        self._listener.settimeout(0.3)
         try:
             connection, _ = self._listener.accept()
         except TimeoutError:
             return None
-        finally:
-            self._listener.settimeout(self._limit_s)
+        connection.settimeout(None)
         server = PlayedServer(connection, self._problems, self._limit_s)
         self._played.append(server)
         return server

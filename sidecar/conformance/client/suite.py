@@ -6,17 +6,18 @@ import asyncio
 import re
 from collections.abc import Callable
 
-from sidecar.conformance.checks import Check, Level, Suite
 from sidecar.conformance.client.subject import Client
-from sidecar.conformance.expecting import NotDeclared, SuiteFault, Violation
-from sidecar.conformance.server.faults import Unusable
+from sidecar.conformance.kit import Check, Level, NotDeclared, Suite, SuiteFault, Violation
+from sidecar.conformance.server.process import Unusable
 
 FEATURES = {
     "cancelling": "a request can be taken back by the operation `cancel`",
     "timeouts": "a request can be given `timeoutMs`",
     "deltas": "the operation `assemble` asks for edits and yields whole lists",
     "notifications": "notifications of the server reach the runtime",
+    "progress": "`$/progress` reaches the runtime",
     "runtime/complete": "the runtime answers this request, as the operation `open` says",
+    "memory/getContext": "the runtime answers this request, and offers the `sources` of the operation `open`",
 }
 """What a driver may declare of its client."""
 

@@ -3,11 +3,14 @@
 `context-sidecar conformance engine my_package:MyEngine` runs it; so does `engines check` with an id.
 """
 
-from importlib import import_module
-
-from sidecar.conformance.engine.running import check_engine
-from sidecar.conformance.engine.subject import Conversation, EngineSubject, configured_engine, engine_class
-from sidecar.conformance.engine.suite import ENGINE_SUITE
+from sidecar.conformance.engine.subject import (
+    ENGINE_SUITE,
+    Conversation,
+    EngineSubject,
+    configured_engine,
+    engine_class,
+)
+from sidecar.conformance.engine.suite import check_engine
 
 __all__ = [
     "ENGINE_SUITE",
@@ -17,9 +20,3 @@ __all__ = [
     "configured_engine",
     "engine_class",
 ]
-
-_AREAS = ("declaring", "taking_in", "assembling", "compacting", "living")
-"""Modules that add their checks to the suite, in the order in which they are run."""
-
-for _area in _AREAS:
-    import_module(f"{__name__}.{_area}")

@@ -1,4 +1,6 @@
-"""The engine that is checked: a sidecar that serves it, and one conversation for each check."""
+"""The engine that is checked: a sidecar that serves it, one conversation for each check, and the suite."""
+
+from __future__ import annotations
 
 import asyncio
 import os
@@ -13,11 +15,12 @@ from sidecar.client.answers import AssembledContext
 from sidecar.client.errors import RequestFailed
 from sidecar.client.message_bytes import Message
 from sidecar.client.sidecar_client import SidecarClient
-from sidecar.conformance.expecting import fail
-from sidecar.conformance.loading import SubjectNotFound, load
+from sidecar.conformance.kit import SubjectNotFound, Suite, fail, load
+from sidecar.import_path import VARIABLE, absolute_path
 from sidecar.protocol.base import EngineInfo, FallbackFor
 
-SERVE = (sys.executable, "-m", "sidecar.cli.main", "serve")
+SERVE = (sys.executable, "-P", "-m", "sidecar.cli.main", "serve")
+"""Starts a sidecar of this installation; `-P` keeps modules of the working directory out."""
 
 PROJECT = """\
 [project]
@@ -83,7 +86,7 @@ def expect_own(fallback_for: FallbackFor | None) -> None:
 
 def configured_engine(engine_id: str, command: Sequence[str] = SERVE) -> EngineSubject:
     """An engine that the sidecar behind `command` knows."""
-    return EngineSubject(engine_id, command, {})
+    return EngineSubject(engine_id, command, absolute_path(os.environ))
 
 
 def engine_class(name: str, command: Sequence[str] = SERVE) -> EngineSubject:
@@ -95,8 +98,18 @@ def engine_class(name: str, command: Sequence[str] = SERVE) -> EngineSubject:
     engine_id = getattr(getattr(load(name), "info", None), "id", None)
     if not isinstance(engine_id, str):
         raise SubjectNotFound(f"{name} has no `info = EngineInfo(...)`, so it is no engine")
-    places = [str(Path.cwd()), *([known] if (known := os.environ.get("PYTHONPATH")) else [])]
-    return EngineSubject(engine_id, command, {"PYTHONPATH": os.pathsep.join(places)}, name)
+    return EngineSubject(engine_id, command, _importable(name), name)
+
+
+def _importable(name: str) -> dict[str, str]:
+    """The environment in which a process finds the module; one that is installed needs no folder."""
+    top = sys.modules[name.partition(":")[0].partition(".")[0]]
+    folder = Path.cwd()
+    clean = absolute_path(os.environ)
+    if top.__file__ is None or not Path(top.__file__).is_relative_to(folder):
+        return clean
+    known = clean.get(VARIABLE, os.environ.get(VARIABLE, ""))
+    return {VARIABLE: os.pathsep.join(filter(None, (str(folder), known)))}
 
 
 @asynccontextmanager
@@ -157,3 +170,13 @@ class _Sidecars:
 
 def _pass_over(line: str) -> None:
     del line
+
+
+ENGINE_SUITE: Suite[Conversation] = Suite(
+    "engine",
+    {
+        "stores": "the engine stores messages, so that an answer needs no list of the host",
+        "budget": "the engine is held to the budget",
+        "owns-compaction": "the engine compacts itself",
+    },
+)

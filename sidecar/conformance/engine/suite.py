@@ -1,13 +1,340 @@
-"""The suite that the checks of engines are added to."""
+"""The suite for engines: what one says of itself, shows the model, and does with its history."""
 
-from sidecar.conformance.checks import Suite
-from sidecar.conformance.engine.subject import Conversation
+from __future__ import annotations
 
-ENGINE_SUITE: Suite[Conversation] = Suite(
-    "engine",
-    {
-        "stores": "the engine stores messages, so that an answer needs no list of the host",
-        "budget": "the engine is held to the budget",
-        "owns-compaction": "the engine compacts itself",
-    },
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from sidecar.client.errors import ContextOverflow, HostCapabilityMissing
+from sidecar.conformance.engine.subject import ENGINE_SUITE, Conversation, EngineSubject, expect_own, serving
+from sidecar.conformance.kit import (
+    CheckResult,
+    Report,
+    expect,
+    expect_equal,
+    expect_found,
+    expect_raises,
+    fail,
+    run_suite,
 )
+from sidecar.messages.dialects import dialect
+
+LEGACY = "legacy"
+_declaring = ENGINE_SUITE.area("declaring")
+
+
+@_declaring.check()
+async def names_itself(talk: Conversation) -> None:
+    """An engine has an id, a name and a version."""
+    engine = talk.engine
+    expect(engine.id and engine.name and engine.version, f"its info is {engine}")
+
+
+@_declaring.check()
+async def is_listed(talk: Conversation) -> None:
+    """The engine that serves is listed as active and available."""
+    listed = {engine.id: engine for engine in await talk.client.engines()}
+    own = expect_found(listed.get(talk.engine.id), "the engine in the list")
+    expect(own.active and own.available, f"it is listed as {own}")
+
+
+@_declaring.check()
+async def is_healthy(talk: Conversation) -> None:
+    """The doctor finds nothing wrong with the engine."""
+    wrong = [
+        check for check in (await talk.client.doctor()).checks if not check.ok and check.name == "engine"
+    ]
+    expect(not wrong, f"the doctor says {wrong}")
+
+
+Message = dict[str, Any]
+RULES = {"role": "system", "content": "You are a careful assistant."}
+
+
+def user(text: str) -> Message:
+    """A message of the user."""
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str) -> Message:
+    """A message of the assistant."""
+    return {"role": "assistant", "content": text}
+
+
+def tool_use(number: int, result: str) -> list[Message]:
+    """A call, and its result."""
+    call = {
+        "id": f"call_{number}_x",
+        "type": "function",
+        "function": {"name": "read_file", "arguments": f'{{"path":"file{number}"}}'},
+    }
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"call_{number}_x", "content": result},
+    ]
+
+
+def turn(number: int, words: int = 60) -> list[Message]:
+    """A turn with a call, all of its texts unlike those of other turns."""
+    filler = " ".join(f"word{number}_{i}" for i in range(words))
+    return [
+        user(f"Question {number}: {filler}"),
+        *tool_use(number, f"Result {number}: {filler}"),
+        assistant(f"Answer {number}: {filler}"),
+    ]
+
+
+def turns(count: int, words: int = 60) -> list[Message]:
+    """Rules of the system, then so many turns."""
+    return [RULES, *(message for number in range(1, count + 1) for message in turn(number, words))]
+
+
+def texts(messages: Sequence[Message]) -> list[str]:
+    """The texts of messages, empty where there is none."""
+    return [content if isinstance(content := message.get("content"), str) else "" for message in messages]
+
+
+_taking_in = ENGINE_SUITE.area("taking_in", "stores")
+
+
+@_taking_in.check()
+async def takes_a_message_in(talk: Conversation) -> None:
+    """A message that comes in is stored, and has an id and a turn."""
+    outcome = await talk.client.ingest(talk.session, user("Hello"))
+    expect(outcome.ingested and outcome.message_id and outcome.turn_id, f"it answered {outcome}")
+
+
+@_taking_in.check()
+async def takes_a_message_in_once(talk: Conversation) -> None:
+    """A message that comes again under its id is not taken in twice."""
+    await talk.client.ingest(talk.session, user("Hello"), message_id="m1")
+    again = await talk.client.ingest(talk.session, user("Hello"), message_id="m1")
+    expect(not again.ingested, f"it answered {again}")
+
+
+@_taking_in.check()
+async def keeps_messages_as_they_came(talk: Conversation) -> None:
+    """What is stored is exported byte for byte, in order."""
+    messages = turn(1)
+    await talk.client.ingest_batch(talk.session, messages)
+    page = [stored async for stored in talk.client.stored_messages(talk.session)]
+    expect_equal([stored.decoded for stored in page], messages, "the exported messages")
+
+
+BUDGETS = (600, 1500, 6000)
+_assembling = ENGINE_SUITE.area("assembling")
+_ROOMY = 100_000
+
+
+def _problems(bodies: list[bytes]) -> list[str]:
+    reader = dialect("openai")
+    return [f"{p.rule}: {p.detail}" for p in reader.check([reader.read(body) for body in bodies])]
+
+
+@_assembling.check()
+async def answers_an_empty_list(talk: Conversation) -> None:
+    """An empty list of a session that was never seen gives an answer, with no message in it."""
+    answer = await talk.assemble(_ROOMY, [])
+    expect_equal(answer.bodies, [], "the messages")
+
+
+@_assembling.check()
+async def answers_a_session_never_seen(talk: Conversation) -> None:
+    """The list of a session that was never seen comes back whole where there is room."""
+    given = [user("Hello"), assistant("Hello yourself."), user("What now?")]
+    answer = await talk.assemble(_ROOMY, given)
+    said = texts(answer.decoded)
+    expect(all(text in said for text in texts(given)), f"the answer says {said}")
+
+
+@_assembling.check("stores")
+async def shows_what_fits(talk: Conversation) -> None:
+    """The newest message of the user is in the answer, as it came."""
+    await talk.tell(*turns(2), user("And now?"))
+    answer = await talk.assemble(_ROOMY)
+    expect(user("And now?") in answer.decoded, "the newest message is not in the answer")
+
+
+@_assembling.check("stores", "budget")
+async def keeps_the_budget(talk: Conversation) -> None:
+    """The estimate of an answer is within its budget, whatever that is."""
+    await talk.tell(*turns(12), user("And now?"))
+    for budget in BUDGETS:
+        answer = await talk.assemble(budget)
+        expect(answer.estimated_tokens <= budget, f"{answer.estimated_tokens} tokens for {budget}")
+        expect(user("And now?") in answer.decoded, f"the newest message is missing with {budget} tokens")
+
+
+@_assembling.check("stores", "budget")
+async def says_what_it_needs(talk: Conversation) -> None:
+    """A budget that is too small is refused, and a budget of what is required succeeds."""
+    await talk.tell(*turns(2), user("word " * 400))
+    refused = await expect_raises(ContextOverflow, talk.assemble(20), "a budget of 20")
+    answer = await talk.assemble(refused.required)
+    expect(answer.estimated_tokens <= refused.required, f"it takes {answer.estimated_tokens} tokens")
+
+
+@_assembling.check("stores", "budget")
+async def is_valid(talk: Conversation) -> None:
+    """No call is without its result, and no result without its call, wherever the answer is cut."""
+    for number in range(1, 9):
+        await talk.tell(*turn(number))
+        for budget in BUDGETS:
+            answer = await talk.assemble(budget)
+            expect_equal(_problems(answer.bodies), [], f"problems after {number} turns with {budget} tokens")
+
+
+@_assembling.check("stores")
+async def is_repeatable(talk: Conversation) -> None:
+    """The same question has the same answer, and the same epoch."""
+    await talk.tell(*turns(6), user("And now?"))
+    first = await talk.assemble(1500)
+    again = await talk.assemble(1500)
+    expect_equal(again.bodies, first.bodies, "the messages")
+    expect_equal(again.context_epoch, first.context_epoch, "the epoch")
+
+
+@_assembling.check("stores", level="should")
+async def goes_on_from_its_answer(talk: Conversation) -> None:
+    """As long as everything fits, each answer begins with the one before."""
+    before: list[bytes] = []
+    for number in range(1, 5):
+        await talk.tell(*turn(number, words=20))
+        answer = await talk.assemble(_ROOMY)
+        expect_equal(answer.bodies[: len(before)], before, f"the start of the answer after turn {number}")
+        before = answer.bodies
+
+
+@_assembling.check("stores", "budget")
+async def knows_its_own_answer(talk: Conversation) -> None:
+    """Its own answer, handed back as the host's list, comes back unchanged."""
+    await talk.tell(*turns(10), user("And now?"))
+    first = await talk.assemble(1500)
+    again = await talk.assemble(1500, list(first.messages or ()))
+    expect_equal(again.bodies, first.bodies, "the messages")
+
+
+@_assembling.check("stores")
+async def keeps_sessions_apart(talk: Conversation) -> None:
+    """What one session holds is never in the answer of another."""
+    other = f"{talk.session}-other"
+    await talk.tell(user("The secret is heliotrope."))
+    await talk.tell(user("What is the secret?"), session=other)
+    answer = await talk.assemble(_ROOMY, session=other)
+    expect(not any("heliotrope" in text for text in texts(answer.decoded)), "it told the secret")
+
+
+_compacting = ENGINE_SUITE.area("compacting")
+
+
+@_compacting.check("owns-compaction", "stores")
+async def compacts_by_force(talk: Conversation) -> None:
+    """A forced compaction makes the next answer no larger, and says so truly."""
+    await talk.tell(*turns(12), user("And now?"))
+    before = await talk.assemble(100_000)
+    outcome = await talk.client.compact(talk.session, 100_000, force=True)
+    after = await talk.assemble(100_000)
+    expect(outcome.ok, f"it answered {outcome}")
+    expect(outcome.compacted or outcome.reason, "it declined without a reason")
+    expect(
+        after.estimated_tokens <= before.estimated_tokens,
+        f"{after.estimated_tokens} tokens after {before.estimated_tokens}",
+    )
+    expect(user("And now?") in after.decoded, "the newest message is not in the answer any more")
+
+
+@_compacting.check("owns-compaction", "stores")
+async def loses_nothing(talk: Conversation) -> None:
+    """After a compaction the history is whole."""
+    await talk.tell(*turns(8))
+    before = [stored async for stored in talk.client.stored_messages(talk.session)]
+    await talk.client.compact(talk.session, 2000, force=True)
+    after = [stored async for stored in talk.client.stored_messages(talk.session)]
+    expect_equal([m.body for m in after], [m.body for m in before], "the history")
+
+
+@_compacting.check("owns-compaction", "stores")
+async def declines_with_a_reason(talk: Conversation) -> None:
+    """Where there is nothing to do, a compaction is declined, which is no error."""
+    await talk.tell(user("Hello"))
+    outcome = await talk.client.compact(talk.session, 100_000)
+    expect(outcome.ok and (outcome.compacted or outcome.reason), f"it answered {outcome}")
+
+
+@_compacting.check()
+async def says_when_the_host_cannot(talk: Conversation) -> None:
+    """An engine that leaves compaction to the host refuses with 1004 where the host cannot."""
+    if talk.engine.owns_compaction:
+        return
+    try:
+        outcome = await talk.client.compact(talk.session, 1000, force=True)
+    except HostCapabilityMissing:
+        return
+    fail(f"it answered {outcome}")
+
+
+_living = ENGINE_SUITE.area("living", "stores")
+
+
+@_living.check()
+async def takes_whole_turns(talk: Conversation) -> None:
+    """A turn that is handed over whole is stored once, however often its key comes."""
+    committed = await talk.client.commit_turn(talk.session, "turn-1", turn(1))
+    again = await talk.client.commit_turn(talk.session, "turn-1", turn(1))
+    expect_equal((committed.status, again.status), ("committed", "duplicate"), "what the commits answered")
+    await talk.client.after_turn(talk.session, turn(2))
+    page = [stored async for stored in talk.client.stored_messages(talk.session)]
+    expect_equal(len(page), 8, "the number of stored messages")
+
+
+@_living.check()
+async def predicts(talk: Conversation) -> None:
+    """What fits easily is predicted to fit, and what cannot is not."""
+    await talk.tell(*turns(10))
+    roomy = await talk.client.preflight(talk.session, 1_000_000)
+    expect(roomy.fits and roomy.action == "none", f"with a million tokens it answered {roomy}")
+    tight = await talk.client.preflight(talk.session, 50)
+    expect(not tight.fits and tight.action == "compact", f"with 50 tokens it answered {tight}")
+
+
+@_living.check()
+async def maintains(talk: Conversation) -> None:
+    """Work between turns is answered, whether or not there is any."""
+    await talk.tell(*turns(2))
+    outcome = await talk.client.maintain(talk.session, 10_000)
+    expect_own(outcome.fallback_for)
+    expect(outcome.bytes_freed >= 0, f"it answered {outcome}")
+
+
+@_living.check()
+async def begins_anew(talk: Conversation) -> None:
+    """After it was disposed of, the next call goes on from the stored history."""
+    await talk.tell(*turns(3), user("And now?"))
+    before = await talk.assemble(100_000)
+    await talk.client.dispose()
+    after = await talk.assemble(100_000)
+    expect_equal(after.bodies, before.bodies, "the messages")
+
+
+async def check_engine(
+    subject: EngineSubject,
+    *,
+    patterns: Collection[str] = (),
+    told: Callable[[CheckResult], object] | None = None,
+) -> Report:
+    """The report on an engine; what it declares decides which rules say something about it.
+
+    Raises:
+        ValueError: no check is chosen.
+        SidecarError: the engine cannot be selected.
+    """
+    async with serving(subject) as provide:
+        async with provide() as first:
+            engine = first.engine
+        plain = engine.id == LEGACY
+        declared = [*([] if plain else ["stores", "budget"])]
+        if engine.owns_compaction:
+            declared.append("owns-compaction")
+        return await run_suite(
+            ENGINE_SUITE, provide, subject=engine.id, declared=declared, patterns=patterns, told=told
+        )

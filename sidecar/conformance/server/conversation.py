@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sidecar.conformance.expecting import Violation, expect_equal
+from sidecar.conformance.kit import Violation, expect_equal
 from sidecar.conformance.server.host import Host
 from sidecar.conformance.server.wire import Json, Message, Object, shown
 

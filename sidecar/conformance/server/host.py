@@ -6,10 +6,19 @@ from collections.abc import Callable
 from itertools import count
 from types import TracebackType
 
-from sidecar.conformance.expecting import NotDeclared, Violation
+from sidecar.conformance.kit import NotDeclared, Violation
 from sidecar.conformance.server.process import ServerProcess
-from sidecar.conformance.server.schema import check_message, check_result
-from sidecar.conformance.server.wire import Json, Message, Object, encode, frame, notification, request
+from sidecar.conformance.server.wire import (
+    Json,
+    Message,
+    Object,
+    check_message,
+    check_result,
+    encode,
+    frame,
+    notification,
+    request,
+)
 
 Answer = Callable[[Message], Object]
 """Makes the `result` or `error` member of the answer to a request of the server, as `{"result": ...}`."""

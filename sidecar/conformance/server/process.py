@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 
-from sidecar.conformance.expecting import Violation
-from sidecar.conformance.server.faults import Unusable
+from sidecar.conformance.kit import Violation
 from sidecar.conformance.server.wire import Message, shown
 
 _CHUNK = 65536
@@ -36,7 +35,7 @@ class ServerProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
-                env={**os.environ, **environment},
+                env=environment,
             )
         except OSError as error:
             self._log.close()
@@ -164,3 +163,7 @@ def _content_length(head: bytes) -> int:
         if name.strip().lower() == b"content-length" and value.strip().isdigit():
             return int(value)
     raise Violation(f"bytes that are no frame: {shown(head)}")
+
+
+class Unusable(Exception):
+    """The server cannot be tested at all, such as a command that does not start."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 
-from sidecar.conformance.report import CheckResult, Report
-from sidecar.conformance.running import chosen, report_of, run_checks
+from sidecar.conformance.kit import CheckResult, Report, chosen, report_of, run_checks
 from sidecar.conformance.server import checks as _checks
-from sidecar.conformance.server.faults import Unusable
-from sidecar.conformance.server.subject import LIMIT_S, Server
-from sidecar.conformance.server.suite import SERVER_SUITE
+from sidecar.conformance.server.process import Unusable
+from sidecar.conformance.server.subject import LIMIT_S, SERVER_SUITE, Server
 
 __all__ = ["SERVER_SUITE", "check_server"]
 
@@ -24,8 +22,11 @@ async def check_server(
     expected: Collection[str] = (),
     limit_s: float = LIMIT_S,
     told: Callable[[CheckResult], object] | None = None,
+    own_home: bool = False,
 ) -> Report:
     """The report on the server that a command starts; checks of what it does not declare are not run.
+
+    The server has an empty home, unless it is to have the user's own.
 
     `expected` names checks that are known to fail; `told` is called with each result as it comes.
 
@@ -34,7 +35,7 @@ async def check_server(
         ValueError: no check has a name with one of the patterns in it, or an expected one does not exist.
     """
     checks = chosen(SERVER_SUITE, patterns, expected)
-    server = Server(command, limit_s=limit_s)
+    server = Server(command, limit_s=limit_s, own_home=own_home)
     try:
         declared = _declared(server)
         results = await run_checks(

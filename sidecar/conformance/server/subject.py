@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
-from sidecar.conformance.expecting import Violation
-from sidecar.conformance.server.faults import Unusable
+from sidecar.conformance.kit import Check, Level, NotDeclared, Suite, SuiteFault, Violation
 from sidecar.conformance.server.host import Host
-from sidecar.conformance.server.process import ServerProcess
+from sidecar.conformance.server.process import ServerProcess, Unusable
 from sidecar.conformance.server.wire import Json, Object, shown
+from sidecar.protocol.methods import METHODS
 
 LIMIT_S = 20.0
 """Seconds that one answer may take."""
+
+_OWN = "CONTEXT_SIDECAR_"
+"""What the variables begin with that configure our own server."""
+_FOLDERS = {
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_STATE_HOME": ".local/state",
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_CACHE_HOME": ".cache",
+    "APPDATA": "AppData/Roaming",
+    "LOCALAPPDATA": "AppData/Local",
+}
+_TOOLS = {
+    "PYTHONUSERBASE": ".local",
+    "CARGO_HOME": ".cargo",
+    "RUSTUP_HOME": ".rustup",
+    "GOPATH": "go",
+    "GOCACHE": ".cache/go-build",
+    "PYENV_ROOT": ".pyenv",
+    "npm_config_cache": ".npm",
+    "UV_CACHE_DIR": ".cache/uv",
+}
+"""Where toolchains keep what they need, below the home."""
 
 
 class Server:
@@ -30,11 +55,15 @@ class Server:
         *,
         limit_s: float = LIMIT_S,
         environment: Mapping[str, str] | None = None,
+        own_home: bool = False,
     ) -> None:
+        """`environment` is laid over this process's; `own_home` leaves the server the user's home."""
         self._command = tuple(command)
         self._limit_s = limit_s
-        self._environment = dict(environment or {})
         self._folder = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
+        known = dict(os.environ) if own_home else _homeless(os.environ, Path(self._folder.name) / "home")
+        state_dir = {"CONTEXT_SIDECAR_STATE_DIR": self._folder.name}
+        self._environment = {**known, **state_dir, **(environment or {})}
         # What the server left running may still write there.
         self._shared: Host | None = None
         self._numbers = count(1)
@@ -120,3 +149,52 @@ class Server:
     def name(self, what: str = "session") -> str:
         """A name that was not used before in this run."""
         return f"{what}-{next(self._numbers)}"
+
+
+def _homeless(environ: Mapping[str, str], home: Path) -> dict[str, str]:
+    """The environment with an empty home, so that no configuration of the user's decides about a check.
+
+    Toolchains that keep their parts in the home are told where these are: a server may be started by one.
+    """
+    home.mkdir()
+    there = Path.home()
+    tools = {name: str(there / place) for name, place in _TOOLS.items() if (there / place).exists()}
+    kept = {name: value for name, value in environ.items() if not name.startswith(_OWN)}
+    folders = {name: str(home / place) for name, place in _FOLDERS.items()}
+    return {**tools, **kept, **folders, "HOME": str(home), "USERPROFILE": str(home)}
+
+
+METHOD_NAMES = frozenset(method.name for method in METHODS if method.direction != "serverToHost")
+
+SERVER_SUITE: Suite[Server] = Suite("server", METHOD_NAMES)
+"""Every check of a server."""
+
+_CLAUSE = re.compile(r"CEP-[A-Z]+-\d+")
+
+
+def check(
+    area: str, *clauses: str, needs: tuple[str, ...] = (), level: Level = "must", limit_s: float = 120.0
+) -> Callable[[Callable[[Server], None]], Callable[[Server], None]]:
+    """Adds the decorated function to the suite; its docstring says what the clauses come to here."""
+
+    def add(run: Callable[[Server], None]) -> Callable[[Server], None]:
+        async def in_thread(server: Server) -> None:
+            try:
+                await asyncio.to_thread(run, server)
+            except (Violation, NotDeclared):
+                raise
+            except Exception as error:
+                raise SuiteFault(f"{type(error).__name__}: {error}") from error
+
+        text = re.sub(r"\s+", " ", run.__doc__ or "").strip()
+        name = f"{area}/{run.__name__}"
+        rule = f"{text} [{', '.join(clauses)}]"
+        SERVER_SUITE.add(Check(name, rule, in_thread, level, frozenset(needs), limit_s))
+        return run
+
+    return add
+
+
+def clauses_of(check: Check[Server]) -> list[str]:
+    """The clauses of the specification that a check is about."""
+    return _CLAUSE.findall(check.rule)

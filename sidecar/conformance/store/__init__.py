@@ -13,8 +13,15 @@ A place stands for the data of one check. This is all that a suite needs to know
 
 from importlib import import_module
 
-from sidecar.conformance.store.subject import MakePlace, StorePlace, Subject, declared_by, providing
-from sidecar.conformance.store.suite import CAPABILITIES, SUITE
+from sidecar.conformance.store.subject import (
+    CAPABILITIES,
+    SUITE,
+    MakePlace,
+    StorePlace,
+    Subject,
+    declared_by,
+    providing,
+)
 
 __all__ = [
     "CAPABILITIES",
@@ -27,22 +34,15 @@ __all__ = [
 ]
 
 _AREAS = (
-    "appending",
-    "turns",
+    "append",
     "inserting",
-    "erasing",
-    "expiring",
+    "erasure",
     "forking",
-    "beside",
-    "reading",
-    "submitting",
-    "lasting",
-    "sharing",
-    "searching_words",
-    "searching_literally",
-    "narrowing",
-    "episodes",
-    "injected_ids",
+    "session_state",
+    "submission",
+    "durability",
+    "search",
+    "buffers",
 )
 """Modules that add their checks to the suite, in the order in which they are run."""
 

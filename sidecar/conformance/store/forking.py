@@ -1,9 +1,8 @@
 """Sessions that share their beginnings."""
 
-from sidecar.conformance.expecting import expect, expect_equal, expect_found, expect_raises
+from sidecar.conformance.kit import expect, expect_equal, expect_found, expect_raises
 from sidecar.conformance.store.samples import CHILD, GRANDCHILD, OTHER, REF, reply, summary, user
-from sidecar.conformance.store.subject import Subject
-from sidecar.conformance.store.suite import SUITE
+from sidecar.conformance.store.subject import SUITE, Subject
 from sidecar.store.errors import MessageMissing, SessionExists, SessionMissing
 from sidecar.store.stored import Facts, SessionRef, SessionSettings
 from sidecar.store.writes import DERIVED, AddSummary, Configure, Delete, Fork, SaveState, Truncate

@@ -1,9 +1,8 @@
 """Messages that are stored in front of others."""
 
-from sidecar.conformance.expecting import expect, expect_equal, expect_found, expect_raises
+from sidecar.conformance.kit import expect, expect_equal, expect_found, expect_raises
 from sidecar.conformance.store.samples import CHILD, REF, reply, user
-from sidecar.conformance.store.subject import Subject
-from sidecar.conformance.store.suite import SUITE
+from sidecar.conformance.store.subject import SUITE, Subject
 from sidecar.store.errors import MessageMissing
 from sidecar.store.stored import Facts, SummaryNode
 from sidecar.store.writes import AddSummary, Fork, Truncate

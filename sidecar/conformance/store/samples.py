@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sidecar.store.records import SessionRecord
 from sidecar.store.search import Searchable
 from sidecar.store.stored import Facts, NewMessage, SessionRef, SummaryNode
 
@@ -41,7 +42,7 @@ def summary(node_id: str, first: int, last: int, depth: int = 0, text: str = "t"
     )
 
 
-def extract(_message_format: str, body: bytes) -> Searchable:
+def extract(_session: SessionRecord, body: bytes) -> Searchable:
     """The text of a body, and its tools."""
     text, *tools = body.decode("utf-8", "replace").split(TOOL_MARK)
     return Searchable(text, tuple(tools))

@@ -1,10 +1,12 @@
 """A store under test on a place of its own, with the calls that checks make most."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, cast
 
-from sidecar.conformance.running import Provide
+from sidecar.conformance.kit import Provide, Suite
 from sidecar.conformance.store.samples import REF, extract, user
 from sidecar.store.buffer import BufferStore
 from sidecar.store.buffering import Buffer, HoldsBuffers
@@ -142,3 +144,15 @@ def providing(make_place: MakePlace) -> Provide[Subject]:
 def declared_by(make_place: MakePlace) -> Collection[str]:
     """The capabilities that a place declares by itself."""
     return tuple(getattr(make_place, "capabilities", ()))
+
+
+CAPABILITIES = {
+    "durable": "what was acknowledged is there when the store is opened again",
+    "shared": "two stores may be open on the same data, also in different processes",
+    "search": "`SessionSearch`: words and literals",
+    "regex": "`SessionSearch` with regular expressions of RE2",
+    "buffer": "the writes and reads that buffers stand on",
+}
+"""What a store may declare to offer, beyond keeping sessions."""
+
+SUITE: Suite[Subject] = Suite("store", CAPABILITIES)

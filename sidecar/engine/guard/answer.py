@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from sidecar.engine.calls import Assembly, Kind, Made
+from msgspec import structs
+
+from sidecar.engine.calls import Assembly, Kept, Kind, Made, Overflow
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.fit import Fitted, Fitter, tokens_of
 from sidecar.engine.guard.minimum import minimum
@@ -13,9 +15,12 @@ from sidecar.engine.guard.pinned import HEADING, NOTHING, Pin, Pinned, fitting
 from sidecar.engine.guard.pruning_rules import PruningRules
 from sidecar.engine.guard.slot import Cost, Slot, Writer
 from sidecar.engine.guard.stubs import Stubs
-from sidecar.engine.overflow import Overflow
 from sidecar.engine.session import Timeline
-from sidecar.messages.contract import Dialect
+from sidecar.messages.contract import Dialect, Reading
+from sidecar.messages.pairing import only_reasons, units
+
+REASONING_REACH = 16
+"""Messages in front of one of the model's among which the reasoning that it follows from is looked for."""
 
 
 class Part(NamedTuple):
@@ -50,13 +55,18 @@ class Guard:
     def __init__(
         self, dialect: Dialect, cost: Cost, count: Callable[[str], int], recall_tool: str | None = None
     ) -> None:
+        self._dialect = dialect
         self._writer = Writer(dialect, cost, recall_tool)
         self._fitter = Fitter(dialect, self._writer)
         self._count = count
-        self.stubs = Stubs(self._writer)
-        """Results that stay replaced from answer to answer."""
 
-    async def shrink_minimum(self, timeline: Timeline, budget: int, *, prompted: bool = False) -> bool:
+    def no_stubs(self) -> Stubs:
+        """Nothing that stays replaced from answer to answer so far."""
+        return Stubs(self._writer)
+
+    async def shrink_minimum(
+        self, stubs: Stubs, timeline: Timeline, budget: int, *, prompted: bool = False
+    ) -> bool:
         """Replace results of the minimum where it exceeds `budget` otherwise; true where any is new.
 
         Engines choose after that, so that one large result does not push everything else out.
@@ -69,10 +79,11 @@ class Guard:
             for entry in await minimum(timeline, prompted=prompted)
         ]
         fitted = self._fitter.fit(needed, budget)
-        return self.stubs.add(slot.entry for slot in fitted.slots if slot.entry)
+        return stubs.add(slot.entry for slot in fitted.slots if slot.entry)
 
     def prune(
         self,
+        stubs: Stubs,
         rules: PruningRules,
         entries: Sequence[Entry],
         budget: int,
@@ -85,13 +96,13 @@ class Guard:
         """
         from sidecar.engine.guard.pruning import Pruner
 
-        renewed = self.stubs.renewed(entries)
-        chosen, saved = Pruner(rules, self._writer, self.stubs).choose(entries, budget, spared)
+        renewed = stubs.renewed(entries)
+        chosen, saved = Pruner(rules, self._writer, stubs).choose(entries, budget, spared)
         if saved < least or not (renewed or chosen):
             return False
-        self.stubs.forget_all_but(entries)
-        self.stubs.replace({**renewed, **chosen})
-        self.stubs.forget_shown()
+        stubs.forget_all_but(entries)
+        stubs.replace({**renewed, **chosen})
+        stubs.forget_shown()
         return True
 
     async def room_for(
@@ -104,6 +115,7 @@ class Guard:
 
     async def answer(
         self,
+        stubs: Stubs,
         assembly: Assembly,
         timeline: Timeline,
         budget: int,
@@ -120,7 +132,9 @@ class Guard:
         """
         addition, append = assembly.system_prompt_addition, assembly.user_message_append
         extra = self._text_tokens(addition) + self._text_tokens(append)
-        slots = self._slots(assembly, await minimum(timeline, prompted=prompted), pinned)
+        needed = await minimum(timeline, prompted=prompted)
+        whole = await self._with_reasoning(assembly, timeline)
+        slots = self._slots(stubs, whole, needed, pinned)
         try:
             fitted = self._fitter.fit(slots, budget - extra)
         except Overflow:
@@ -138,7 +152,38 @@ class Guard:
         slots = [self._writer.kept(entry, "recent", needed=False) for entry in entries]
         return self._measured(Fitted(slots, []), None, None)
 
-    def _slots(self, assembly: Assembly, needed: Sequence[Entry], pinned: Pinned) -> list[Slot]:
+    async def _with_reasoning(self, assembly: Assembly, timeline: Timeline) -> Assembly:
+        """The assembly with the reasoning that its messages follow from, and none without its message.
+
+        Providers that take reasoning as a message of its own refuse what follows from it without it.
+        """
+        if not self._dialect.keeps_lone_reasoning:
+            return assembly
+        chosen = {item.entry.message_id for item in assembly.items if isinstance(item, Kept)}
+        items: list[Kept | Made] = []
+        place = -1
+        for item in assembly.items:
+            if isinstance(item, Kept):
+                entry = item.entry
+                if entry.role == "assistant" and entry.place != place + 1:
+                    before = await timeline.before(entry.message_id, REASONING_REACH)
+                    mates = _mates([each.reading for each in (*before, entry)])
+                    missing = [before[i] for i in mates if before[i].message_id not in chosen]
+                    items += [Kept(each, item.kind) for each in missing]
+                    chosen.update(each.message_id for each in missing)
+                place = entry.place
+            items.append(item)
+        whole: list[Kept | Made] = []
+        behind: Entry | None = None
+        for item in reversed(items):
+            if isinstance(item, Kept):
+                entry, follower, behind = item.entry, behind, item.entry
+                if only_reasons(entry.reading) and not await _follows(timeline, entry, follower):
+                    continue
+            whole.append(item)
+        return structs.replace(assembly, items=whole[::-1])
+
+    def _slots(self, stubs: Stubs, assembly: Assembly, needed: Sequence[Entry], pinned: Pinned) -> list[Slot]:
         """The assembly's items, with the needed and pinned entries that it lacks put in their place."""
         must = {entry.message_id for entry in needed}
         missing = {entry.message_id: entry for entry in needed}
@@ -146,7 +191,7 @@ class Guard:
             missing.setdefault(message_id, entry)
 
         def kept(entry: Entry, kind: Kind) -> Slot:
-            entry = self.stubs.shown(entry)
+            entry = stubs.shown(entry)
             _, order, pin_id = pinned.entries.get(entry.message_id, (entry, 0, ""))
             needs = entry.message_id in must
             return self._writer.kept(entry, kind, needed=needs, pin=order, pin_id=pin_id)
@@ -199,6 +244,20 @@ class Guard:
 
     def _text_tokens(self, text: str | None) -> int:
         return self._count(text) if text else 0
+
+
+def _mates(readings: Sequence[Reading]) -> Sequence[int]:
+    """The messages that belong to the last one."""
+    last = len(readings) - 1
+    return next(unit.indices[:-1] for unit in units(readings) if unit.indices[-1] == last)
+
+
+async def _follows(timeline: Timeline, entry: Entry, other: Entry | None) -> bool:
+    """Whether a message of the model comes right behind another one."""
+    if other is None or other.role != "assistant":
+        return False
+    before = [] if other.place == entry.place + 1 else await timeline.before(other.message_id, 1)
+    return other.place == entry.place + 1 or [e.message_id for e in before] == [entry.message_id]
 
 
 def _passes(slot: Slot) -> bool:

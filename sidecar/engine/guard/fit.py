@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sidecar.engine.calls import Overflow
 from sidecar.engine.guard.slot import Slot, Writer
-from sidecar.engine.overflow import Overflow
 from sidecar.messages.contract import Dialect, Leave, Missing, Send
+from sidecar.messages.pairing import units
 
 
 class Fitted(NamedTuple):
@@ -83,18 +84,30 @@ def tokens_of(slots: Sequence[Slot]) -> int:
 
 
 def _oldest(slots: Sequence[Slot], excess: int) -> list[Slot]:
-    """What to leave out next: recalled text, oldest turns, summaries, oldest messages, newest pins."""
+    """What to leave out next: recalled text, oldest turns, summaries, oldest messages, newest pins.
+
+    Messages that belong together go together: a call with its results, reasoning with what follows from it.
+    """
     loose = [slot for slot in slots if not slot.needed and not slot.pin]
     recalled = [slot for slot in loose if slot.kind in ("recall", "memory")]
     if recalled:
         return recalled
-    free = [slot for slot in loose if slot.entry or slot.of]
+    free = [unit for unit in _units(slots) if all(_is_free(slot) for slot in unit)]
     newest = max((slot.turn for slot in slots), default=0)
-    older = [slot for slot in free if slot.turn < newest]
+    older = [unit for unit in free if unit[-1].turn < newest]
     if older:
         return _first(older, excess, whole_turns=True)
     made = [slot for slot in loose if slot.made]
     return made or _first(free, excess, whole_turns=False) or _newest_pin(slots)
+
+
+def _units(slots: Sequence[Slot]) -> list[list[Slot]]:
+    """The messages of the list that must be sent, or left out, together, in order."""
+    return [[slots[i] for i in unit.indices] for unit in units([slot.reading for slot in slots])]
+
+
+def _is_free(slot: Slot) -> bool:
+    return not slot.needed and not slot.pin and (slot.entry is not None or slot.of is not None)
 
 
 def _newest_pin(slots: Sequence[Slot]) -> list[Slot]:
@@ -102,12 +115,12 @@ def _newest_pin(slots: Sequence[Slot]) -> list[Slot]:
     return [slot for slot in slots if slot.pin == newest and not slot.needed] if newest else []
 
 
-def _first(slots: Sequence[Slot], excess: int, *, whole_turns: bool) -> list[Slot]:
-    """The oldest of `slots` that make up `excess` tokens; results without their call follow by themselves."""
+def _first(free: Sequence[Sequence[Slot]], excess: int, *, whole_turns: bool) -> list[Slot]:
+    """The oldest units that make up `excess` tokens."""
     victims: list[Slot] = []
-    for slot in slots:
-        if excess <= 0 and not (whole_turns and slot.turn == victims[-1].turn):
+    for unit in free:
+        if excess <= 0 and not (whole_turns and unit[-1].turn == victims[-1].turn):
             break
-        victims.append(slot)
-        excess -= slot.tokens
+        victims += unit
+        excess -= tokens_of(unit)
     return victims

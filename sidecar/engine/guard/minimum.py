@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sidecar.engine.entry import Entry
 from sidecar.engine.session import Timeline
-from sidecar.messages.units import units
+from sidecar.messages.pairing import units
 
 REACH = 4096
 """Tokens back from the end within which the last group is looked for first."""

@@ -15,8 +15,7 @@ from sidecar.engine.guard.replacement import FAILED_CHARS, How, Replacement
 from sidecar.engine.guard.slot import Writer
 from sidecar.engine.guard.stubs import Stubs
 from sidecar.messages.contract import ToolCall
-from sidecar.messages.pairing import pair
-from sidecar.messages.units import units
+from sidecar.messages.pairing import pair, units
 
 WORTH = 0.8
 """A replacement that keeps more than this of a message's tokens is not worth it."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
 from sidecar.engine.entry import Entry
-from sidecar.engine.guard.outlining import outlined
-from sidecar.messages import fence
 from sidecar.messages.contract import Dialect, Mark, Media, ToolResult
 
 How = Literal["clear", "duplicate", "trim", "failed", "media", "images", "payload"]
@@ -45,18 +44,18 @@ def replaced(entry: Entry, replacement: Replacement, dialect: Dialect, recall_to
     mark = Mark("stub", replacement.ref)
     if replacement.how == "images":
         note = f"Images left out: {_reference(replacement, None)}"
-        raw = dialect.replace_images(entry.raw, fence.wrap(mark, note))
+        raw = dialect.replace_images(entry.raw, dialect.wrap(mark, note))
         return entry.stand_in(raw, replacement.how)
     media = entry.reading.media
     texts = {
-        result.call_id: fence.wrap(mark, text)
+        result.call_id: dialect.wrap(mark, text)
         for result in entry.reading.results
         if (text := _text(result, replacement, recall_tool, bool(media))) is not None
     }
     if replacement.how == "payload" and media:
         first = entry.reading.results[0]
         whole = _text(first, replacement, recall_tool, media=True) or ""
-        texts[first.call_id] = fence.wrap(mark, f"{whole}\n{_left_out(media)}")
+        texts[first.call_id] = dialect.wrap(mark, f"{whole}\n{_left_out(media)}")
     return entry.stand_in(dialect.replace_results(entry.raw, texts), replacement.how)
 
 
@@ -100,3 +99,58 @@ def _shortened(text: str, head: int, tail: int) -> str:
         end = end[at + 1 :]
     left_out = len(text) - len(start) - len(end)
     return f"{start}\n[... {left_out} characters left out ...]\n{end}".rstrip()
+
+
+HEAD, TAIL = 1_600, 800
+"""Characters of the beginning and of the end."""
+LINES, LINE = 24, 160
+"""Lines in between that are shown, and the characters of each."""
+LOOKED_AT = 2_000_000
+"""Characters that are looked through at either end; more would take too long."""
+
+_ERROR = re.compile(
+    r"error|exception|traceback|fail|fatal|panic|denied|refused|timeout|timed out|not found|cannot|warning"
+    r"|错误|失败|异常|超时",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"[\w.-]/[\w.-]|\w\.(?:py|js|ts|go|rs|java|c|h|cpp|md|json|toml|ya?ml|txt|csv|sql|log)\b")
+_ID = re.compile(r"\b[0-9a-f]{7,}\b|\b[A-Z][A-Z0-9]*-\d+\b|\b\w+_\d+\b|#\d+\b", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
+
+
+class _Line(NamedTuple):
+    worth: int
+    number: int
+    text: str
+
+
+def outlined(text: str) -> str:
+    """The beginning, the lines that say most, each with its number, and the end."""
+    head, tail = text[:HEAD], text[len(text) - TAIL :]
+    if (at := head.rfind("\n", HEAD // 2)) > 0:
+        head = head[:at]
+    if 0 <= (at := tail.find("\n")) < TAIL // 2:
+        tail = tail[at + 1 :]
+    between = text[len(head) : len(text) - len(tail)]
+    chosen = _telling(between, head.count("\n") + 1)
+    lines = [f"[line {line.number}] {line.text}" for line in chosen]
+    left_out = f"[... {len(between)} characters left out{', among them:' if lines else ''} ...]"
+    return "\n".join([head, left_out, *lines, *(["[...]"] if lines else []), tail])
+
+
+def _telling(text: str, first: int) -> list[_Line]:
+    """The lines worth most, those alike but for numbers shown once; in order."""
+    parts = [(first, text)]
+    if len(text) > 2 * LOOKED_AT:
+        end = text[-LOOKED_AT:]
+        parts = [(first, text[:LOOKED_AT]), (first + text.count("\n", 0, len(text) - LOOKED_AT), end)]
+    best: dict[str, _Line] = {}
+    for start, part in parts:
+        for number, line in enumerate(part.split("\n"), start):
+            shown = line[: 4 * LINE].strip()
+            worth = 4 * bool(_ERROR.search(shown)) + 2 * bool(_PATH.search(shown)) + bool(_ID.search(shown))
+            alike = _DIGITS.sub("0", shown)
+            if worth and (alike not in best or worth > best[alike].worth):
+                best[alike] = _Line(worth, number, shown[:LINE])
+    chosen = sorted(best.values(), key=lambda line: (-line.worth, line.number))[:LINES]
+    return sorted(chosen, key=lambda line: line.number)

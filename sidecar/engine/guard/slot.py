@@ -10,7 +10,6 @@ from msgspec import Struct, structs
 from sidecar.engine.calls import Kind, Made
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.replacement import Replacement, replaced
-from sidecar.messages import fence
 from sidecar.messages.contract import Dialect, Mark, MarkKind, Missing, Reading
 
 Cost = Callable[[Reading], int]
@@ -82,8 +81,8 @@ class Writer:
 
     def made(self, made: Made) -> Slot:
         """An engine's text as a marked message."""
-        mark = Mark(MARKS.get(made.kind, "note"), made.ref)
-        raw = self._dialect.write_text(made.role, fence.wrap(mark, made.text), made.timestamp_ms)
+        mark = Mark("ack" if made.role == "assistant" else MARKS.get(made.kind, "note"), made.ref)
+        raw = self._dialect.write_text(made.role, self._dialect.wrap(mark, made.text), made.timestamp_ms)
         reading = self._dialect.read(raw)
         return Slot(raw=raw, reading=reading, tokens=self._cost(reading), kind=made.kind, made=made)
 
@@ -94,7 +93,9 @@ class Writer:
     def no_result(self, missing: Missing, of: Slot) -> Slot:
         """A stand-in for the result of an interrupted call."""
         mark = Mark("noResult", missing.call.id)
-        text = fence.wrap(mark, f"No result recorded: the call of {missing.call.name} was interrupted.")
+        text = self._dialect.wrap(
+            mark, f"No result recorded: the call of {missing.call.name} was interrupted."
+        )
         raw = self._dialect.write_result(missing.call, text, of.entry.timestamp_ms if of.entry else 0)
         reading = self._dialect.read(raw)
         return Slot(

@@ -12,7 +12,7 @@ from sidecar.engine.session import Session
 from sidecar.engine.signature import digest as digest_of
 from sidecar.messages import fence
 from sidecar.messages.contract import Mark
-from sidecar.messages.excerpt import plain_text
+from sidecar.messages.text import plain_text
 from sidecar.summarize.contract import SourceMessage, Summariser, SummaryRequest
 from sidecar.tokens.message_cost import MESSAGE_OVERHEAD
 
@@ -36,6 +36,13 @@ class Digest(Struct, frozen=True, kw_only=True):
     quality: str
     written_ms: int
     """Time stamp of the newest message covered."""
+    left_out: bool = False
+    """The newest messages needed its room; it comes back once the window is cut, which ends the prefix."""
+
+    @property
+    def shown_tokens(self) -> int:
+        """What it takes of an answer."""
+        return 0 if self.left_out else self.tokens
 
     def as_message(self) -> Made:
         """The summary as an item of an answer."""
@@ -118,13 +125,13 @@ async def extend(
 
 def _source(entry: Entry) -> SourceMessage:
     whole = entry.whole or entry
-    text = plain_text(whole.reading)
-    return SourceMessage(entry.message_id, entry.turn_id, entry.role, text, entry.timestamp_ms)
+    text, sender = plain_text(whole.reading), whole.reading.sender
+    return SourceMessage(entry.message_id, entry.turn_id, entry.role, text, entry.timestamp_ms, sender)
 
 
 def _cost(digest_id: str, text: str, count: Callable[[str], int]) -> int:
     """What a message with this summary takes."""
-    fenced = fence.wrap(Mark("summary", _ref(digest_id)), PREFACE + text)
+    fenced = fence.sized(Mark("summary", _ref(digest_id)), PREFACE + text)
     return count(fenced) + MESSAGE_OVERHEAD
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from msgspec import structs
+
 from sidecar.engine.calls import AssembleRequest, Assembly, CompactRequest, Kept, Made
 from sidecar.engine.contract import EngineInfo
 from sidecar.engine.session import Session
 from sidecar.engine.window import Window, keep_window
 from sidecar.engines.default import digest as digests
-from sidecar.engines.default.defaults import COMPACT_TO, SUMMARY_TOKENS
 from sidecar.engines.default.digest import Digest
 from sidecar.engines.windowed import WindowedEngine
 from sidecar.summarize.contract import Summariser
@@ -17,6 +18,9 @@ from sidecar.summarize.contract import Summariser
 if TYPE_CHECKING:
     from sidecar.engines.default.settings import DefaultSettings
 
+
+SUMMARY_TOKENS = 1500
+COMPACT_TO = 0.5
 SUMMARY_SHARE = 0.25
 """The summary never takes more of a budget than this."""
 SOURCES = 400
@@ -28,17 +32,22 @@ class DefaultEngine(WindowedEngine[Digest]):
 
     info = EngineInfo(id="default", name="Default", version="1.0")
     settings_model = "sidecar.engines.default.settings:DefaultSettings"
+    shared_state = ()
 
     async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
         """System messages, the summary, then the window that fits."""
         digest = await digests.load(session)
         cut = digest.cut if digest else None
-        window = await keep_window(session.timeline, request.budget, cut, digest.tokens if digest else 0)
+        shown = digest.shown_tokens if digest else 0
+        window = await keep_window(session.timeline, request.budget, cut, shown)
         if window.moved:
             reserve = self.reserve(request.budget)
             window = await keep_window(session.timeline, request.budget, cut, reserve)
             if window.moved:
                 digest = await self._advance(session, window, digest, reserve, self.host.extractive)
+        if digest and digest.shown_tokens and window.tokens + digest.tokens > request.budget:
+            digest = structs.replace(digest, left_out=True)
+            await digests.save(session, digest)
         return Assembly(items=_items(window, digest))
 
     async def standing(self, session: Session) -> Digest | None:
@@ -96,6 +105,6 @@ class DefaultEngine(WindowedEngine[Digest]):
 
 def _items(window: Window, digest: Digest | None) -> list[Kept | Made]:
     items: list[Kept | Made] = [Kept(entry, "system") for entry in window.system]
-    if digest and digest.text:
+    if digest and digest.text and not digest.left_out:
         items.append(digest.as_message())
     return items + [Kept(entry, "system" if entry.role == "system" else "recent") for entry in window.entries]

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sidecar.engines.default.defaults import COMPACT_TO, SUMMARY_TOKENS
+from sidecar.engines.default.engine import COMPACT_TO, SUMMARY_TOKENS
 
 
 class DefaultSettings(BaseModel):

@@ -49,12 +49,12 @@ def _tell(task: Task, session: Session, book: Book, outcome: CompactOutcome) -> 
 
 async def pay_debt(task: Task, session: Session, book: Book) -> None:
     """Let a model write some of the summaries that it failed to write before."""
-    if task.summariser is task.host.extractive or book.breaker.is_waiting:
+    if task.summariser is task.host.extractive or book.shared.breaker.is_waiting:
         return
     owed = (await debt_of(session))[:AT_ONCE]
     if not owed:
         return
-    async with book.writing:
+    async with book.shared.writing:
         done = await upgrade(task, session, book, owed)
-        await book.keep_mark(session)
+        await book.shared.keep_mark(session)
     await save_debt(session, owed, done.owed)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 
+from msgspec import json
+
 from sidecar.engine.session import Session
 from sidecar.engines.lossless.defaults import Tuning
 from sidecar.engines.lossless.forest import VIEW, Forest, outline_of
@@ -14,34 +16,30 @@ from sidecar.summarize.limits import CircuitBreaker, SpendGuard
 
 MOST = 256
 """Sessions that are remembered."""
+VIEWS = 8
+"""Views of a session that are remembered, and for which summaries made for them alone are kept."""
 MARK_STATE = "forest"
 """Changes when the summaries do, for other processes on the same store."""
+MADE_STATE = "made"
+"""Which summaries were made for which view."""
 
 
-class Book:
-    """One session: its forest, its view, the bounds on calls to a model."""
+class Shared:
+    """What the views of one session share: its forest, and the bounds on calls to a model."""
 
     def __init__(self, tuning: Tuning) -> None:
         self.forest = Forest()
-        self.view: View | None = None
         self.beside: set[str] = set()
         """Ids of summaries that were made for one view."""
-        self.declined = ""
-        """Why the newest compaction that nobody asked for did nothing."""
-        self.budget = 0
-        """The newest budget that the host named."""
         self.guard = SpendGuard(tuning.model_calls, tuning.model_window_ms / 1000)
         self.breaker = CircuitBreaker(open_seconds=tuning.model_pause_ms / 1000)
         self.writing = asyncio.Lock()
         """Held while the forest grows."""
-        self.deciding = asyncio.Lock()
-        """Held while another view is chosen and kept."""
         self.growing: asyncio.Task[None] | None = None
-        self.compacting: asyncio.Task[None] | None = None
+        self.books: OrderedDict[str, Book] = OrderedDict()
+        """By the view's id."""
         self._version = ""
         self._mark: bytes | None = None
-        self._view_kept: bytes | None = None
-        self._cost: tuple[View | None, int, int] = (None, 0, 0)
 
     async def refresh(self, session: Session) -> None:
         """Take in what this or another process has kept since."""
@@ -51,10 +49,6 @@ class Book:
             self.forest = Forest(outline_of(node) for node in nodes)
             self.beside = {node.node_id for node in nodes if node.node_id.startswith(VIEW)}
             self._version, self._mark = version, mark
-        kept = await session.state(VIEW_STATE)
-        if kept != self._view_kept:
-            self.view = decode_view(kept) if kept else None
-            self._view_kept = kept
 
     async def keep_node(self, session: Session, node: SummaryNode) -> bool:
         """Keep a node of the forest; false where the history changed meanwhile."""
@@ -71,18 +65,66 @@ class Book:
             self._mark = mark
             await session.save_state(MARK_STATE, mark)
 
-    async def keep_view(self, session: Session, view: View | None, beside: list[SummaryNode]) -> bool:
-        """Keep a view with the summaries made for it, in place of the one before and its own."""
-        used = {segment.node_id for segment in view.segments} if view else set[str]()
-        shown = {segment.node_id for segment in self.view.segments} if self.view else set[str]()
-        stale = sorted(self.beside - used - shown)  # a host may still look up what was shown last
-        if beside:
+    async def keep_beside(
+        self, session: Session, view_id: str, used: set[str], made: list[SummaryNode]
+    ) -> bool:
+        """Keep summaries made for a view that uses these; those that no view uses any more go."""
+        value = await session.state(MADE_STATE)
+        by_view: dict[str, list[str]] = json.decode(value, type=dict[str, list[str]]) if value else {}
+        by_view.pop(view_id, None)
+        if names := sorted(name for name in used if name.startswith(VIEW)):
+            by_view[view_id] = names
+        while len(by_view) > VIEWS:
+            del by_view[next(iter(by_view))]
+        stale = sorted(self.beside - {name for names in by_view.values() for name in names})
+        if made:
             added = await asyncio.gather(
-                session.add_summary(beside[0], stale), *(session.add_summary(node) for node in beside[1:])
+                session.add_summary(made[0], stale), *(session.add_summary(node) for node in made[1:])
             )
             if not all(added):
                 return False
-            self.beside = (self.beside & (used | shown)) | {node.node_id for node in beside}
+            self.beside = (self.beside - set(stale)) | {node.node_id for node in made}
+        if (encoded := json.encode(by_view) if by_view else None) != value:
+            await session.save_state(MADE_STATE, encoded)
+        return True
+
+
+class Book:
+    """One view of a session: what is sent there in front of the messages in full."""
+
+    def __init__(self, shared: Shared, view_id: str) -> None:
+        self.shared = shared
+        self.view: View | None = None
+        self.declined = ""
+        """Why the newest compaction that nobody asked for did nothing."""
+        self.budget = 0
+        """The newest budget that the host named."""
+        self.deciding = asyncio.Lock()
+        """Held while another view is chosen and kept."""
+        self.compacting: asyncio.Task[None] | None = None
+        self._view_id = view_id
+        self._view_kept: bytes | None = None
+        self._cost: tuple[View | None, int, int] = (None, 0, 0)
+
+    @property
+    def forest(self) -> Forest:
+        """The summaries of the session."""
+        return self.shared.forest
+
+    async def refresh(self, session: Session) -> None:
+        """Take in what this or another process has kept since."""
+        await self.shared.refresh(session)
+        kept = await session.state(VIEW_STATE)
+        if kept != self._view_kept:
+            self.view = decode_view(kept) if kept else None
+            self._view_kept = kept
+
+    async def keep_view(self, session: Session, view: View | None, beside: list[SummaryNode]) -> bool:
+        """Keep a view with the summaries made for it, in place of the one before and its own."""
+        # A host may still look up what was shown last.
+        used = {segment.node_id for each in (view, self.view) if each for segment in each.segments}
+        if not await self.shared.keep_beside(session, self._view_id, used, beside):
+            return False
         value = encode_view(view) if view else None
         self.view, self._view_kept = view, value
         await session.save_state(VIEW_STATE, value)
@@ -103,19 +145,22 @@ class Books:
 
     def __init__(self, tuning: Tuning) -> None:
         self._tuning = tuning
-        self._books: OrderedDict[str, Book] = OrderedDict()
+        self._sessions: OrderedDict[str, Shared] = OrderedDict()
 
     async def open(self, session: Session) -> Book:
-        """The book of a session, up to date."""
-        book = self._books.get(session.session_id)
+        """The book of a session for the view that the call is about, up to date."""
+        shared = self._sessions.get(session.session_id)
+        if shared is None:
+            shared = self._sessions[session.session_id] = Shared(self._tuning)
+        self._sessions.move_to_end(session.session_id)
+        if len(self._sessions) > MOST:
+            self._sessions.popitem(last=False)
+        view_id = session.view.id if session.view else ""
+        book = shared.books.get(view_id)
         if book is None:
-            book = self._books[session.session_id] = Book(self._tuning)
-        self._books.move_to_end(session.session_id)
-        if len(self._books) > MOST:
-            self._books.popitem(last=False)
+            book = shared.books[view_id] = Book(shared, view_id)
+        shared.books.move_to_end(view_id)
+        if len(shared.books) > VIEWS:
+            shared.books.popitem(last=False)
         await book.refresh(session)
         return book
-
-    def all(self) -> list[Book]:
-        """Every book."""
-        return list(self._books.values())

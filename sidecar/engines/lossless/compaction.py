@@ -8,6 +8,7 @@ from sidecar.engine.calls import CompactOutcome, CompactRequest
 from sidecar.engine.session import Session
 from sidecar.engine.window import whole_window
 from sidecar.engines.lossless.book import Book
+from sidecar.engines.lossless.forest import VIEW
 from sidecar.engines.lossless.growth import grow
 from sidecar.engines.lossless.planning import Plan, plan
 from sidecar.engines.lossless.receipts import Receipt, ReceiptNode, keep_receipt
@@ -72,6 +73,11 @@ async def compact(
         planned = await plan(quick, session, book, room, target)
         due = [node for node in _to_write(task, book, planned.view) if node not in asked]
     upgraded = upgraded._replace(owed=upgraded.owed + [node for node in due if node not in asked])
+    if upgraded.current and not at_once and _stands_in(planned.view) and _has_model(task):
+        session.progress("summarising what is shown as one", 90)
+        planned = await plan(task, session, book, room, target)
+        written = sum(node.quality != "deterministic" for node in planned.beside)
+        upgraded = upgraded._replace(by_model=upgraded.by_model + written)
     if not upgraded.current or planned.view is None or not await _swap(session, book, started_from, planned):
         return CompactOutcome(compacted=False, reason=CHANGED, tokens_before=before)
     await save_debt(session, (), upgraded.owed)
@@ -88,10 +94,19 @@ async def compact(
 
 def _to_write(task: Task, book: Book, view: View | None) -> list[str]:
     """The summaries of a view that no model has written yet, where one may, or where there are wishes."""
-    if view is None or (task.summariser is task.host.extractive and not task.instructions):
+    if view is None or not (_has_model(task) or task.instructions):
         return []
     shown = [book.forest.get(segment.node_id) for segment in view.segments]
     return [node.node_id for node in shown if node and (node.quality == "deterministic" or task.instructions)]
+
+
+def _has_model(task: Task) -> bool:
+    return task.summariser is not task.host.extractive
+
+
+def _stands_in(view: View | None) -> bool:
+    """Whether a summary is shown that was made for this view alone."""
+    return view is not None and any(segment.node_id.startswith(VIEW) for segment in view.segments)
 
 
 async def _swap(session: Session, book: Book, started_from: View | None, planned: Plan) -> bool:

@@ -23,7 +23,7 @@ from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
 from sidecar.engine.window import SLACK, Window, keep_window
 from sidecar.engines.lossless.background import make_room, pay_debt, tidy
-from sidecar.engines.lossless.book import Book, Books
+from sidecar.engines.lossless.book import MADE_STATE, MARK_STATE, Book, Books
 from sidecar.engines.lossless.compaction import compact, current_tokens
 from sidecar.engines.lossless.defaults import Tuning
 from sidecar.engines.lossless.growth import grow
@@ -37,6 +37,8 @@ from sidecar.engines.lossless.hints import (
     what_is_asked,
 )
 from sidecar.engines.lossless.planning import items_of, plan
+from sidecar.engines.lossless.receipts import RECEIPTS_STATE
+from sidecar.engines.lossless.upgrading import DEBT_STATE
 from sidecar.engines.lossless.view import View
 from sidecar.engines.lossless.writing import Task
 
@@ -57,6 +59,7 @@ class LosslessEngine(StoringEngine):
 
     info = EngineInfo(id="lossless", name="Lossless", version="1.0", turn_maintenance_mode="background")
     settings_model = "sidecar.engines.lossless.settings:LosslessSettings"
+    shared_state = (MARK_STATE, MADE_STATE, DEBT_STATE, RECEIPTS_STATE)
     tools: ClassVar[Mapping[str, str]] = {
         **StoringEngine.tools,
         "context_describe": "sidecar.tools.context_describe:ContextDescribe",
@@ -178,7 +181,7 @@ class LosslessEngine(StoringEngine):
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _task(self, book: Book, instructions: str = "") -> Task:
-        summariser = self.host.summariser_within(book.guard, book.breaker)
+        summariser = self.host.summariser_within(book.shared.guard, book.shared.breaker)
         return Task(self.host, self._tuning, summariser, instructions)
 
     async def _tidy(self, session: Session, book: Book) -> None:
@@ -186,12 +189,12 @@ class LosslessEngine(StoringEngine):
 
     async def _grow_soon(self, session: Session, book: Book) -> None:
         """Let the forest grow where enough has gathered that nothing stands for."""
-        if book.growing is not None and not book.growing.done():
+        if book.shared.growing is not None and not book.shared.growing.done():
             return
         newest = (await session.timeline.tail(self._tuning.leaf_source_tokens)).entries
         first = next((entry.position for entry in newest if entry.position), None)
         if first is not None and (first > book.forest.covered + 1 or book.forest.gaps()):
-            book.growing = self._start(self._grow(session, book))
+            book.shared.growing = self._start(self._grow(session, book))
 
     async def _grow(self, session: Session, book: Book) -> None:
         await grow(self._quick, session, book)

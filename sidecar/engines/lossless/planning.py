@@ -10,10 +10,10 @@ from sidecar.engine.entry import Entry
 from sidecar.engine.session import Session
 from sidecar.engine.window import Window, cut_window
 from sidecar.engines.lossless.book import Book
-from sidecar.engines.lossless.cover import cover
+from sidecar.engines.lossless.forest import VIEW, Forest, Gap, Outline
 from sidecar.engines.lossless.hints import Hint
-from sidecar.engines.lossless.view import View, total
-from sidecar.engines.lossless.writing import Task
+from sidecar.engines.lossless.view import Segment, View, cost_of, segment_of, total
+from sidecar.engines.lossless.writing import LEAST_TOKENS, Task, condensed, leaf
 from sidecar.store.stored import SummaryNode
 
 LEAST_COVER = 160
@@ -72,3 +72,124 @@ async def _position_before(session: Session, newest: list[Entry], at: int, *, wh
         if entry.position:
             return entry.position
     return 0 if whole or not newest else session.history.count
+
+
+HEADING_TOKENS = 48
+"""What a summary takes beside its text, about."""
+WORTH_REFINING = 200
+"""Tokens of room that are left at least when summaries are replaced by finer ones."""
+SHARE_OF_GAP = 0.4
+"""Of the room, for messages that have no summary yet."""
+WHOLE_GAP = 1000
+"""Messages without a summary that are read all; of more, some are looked at."""
+WHOLE_BYTES = 1 << 20
+"""Bytes of messages up to which all that were read are summarised; of more, some from every part."""
+SAMPLES = 48
+"""Messages that are looked at of those that are too many."""
+FINE_SHARE = 0.5
+"""Of a room too small for all summaries, what the newest keep to themselves."""
+
+
+class Cover(NamedTuple):
+    """Summaries in order, and those of them that were made for this very choice."""
+
+    segments: list[Segment]
+    beside: list[SummaryNode]
+    sketched: bool
+    """True where a part was only looked at here and there."""
+
+
+async def cover(task: Task, session: Session, book: Book, last: int, room: int) -> Cover:
+    """Summaries that stand for positions 1 to `last` in at most `room` tokens, where that is possible."""
+    parts = _parts(book.forest, last)
+    chosen = [part for part in parts if isinstance(part, Outline)]
+    gaps = [part for part in parts if isinstance(part, Gap)]
+    made: dict[Gap, SummaryNode] = {}
+    sketched = False
+    for gap in gaps:
+        most = min(int(room * SHARE_OF_GAP / len(gaps)) - HEADING_TOKENS, task.tuning.leaf_tokens)
+        made[gap], whole = await _gap_node(task, session, gap, max(most, LEAST_TOKENS))
+        sketched = sketched or not whole
+    spent = sum(node.tokens + HEADING_TOKENS for node in [*chosen, *made.values()])
+    if session.calibrated(spent) + WORTH_REFINING < room:
+        chosen = _refined(book.forest, chosen, room - session.calibrated(spent), session)
+    nodes = await session.summary_nodes([node.node_id for node in chosen])
+    nodes = sorted([*nodes, *made.values()], key=lambda node: node.first_position)
+    beside = list(made.values())
+    segments = [segment_of(node) for node in nodes]
+    if total(segments, session.count) > room and nodes:
+        nodes, brief = await _merged(task, session, nodes, room)
+        kept = {node.node_id for node in nodes}
+        beside = [node for node in [*beside, brief] if node.node_id in kept]
+        segments = [segment_of(node) for node in nodes]
+    return Cover(segments, beside, sketched)
+
+
+def _parts(forest: Forest, last: int) -> list[Outline | Gap]:
+    """What stands for everything up to `last`, and what nothing stands for yet, in order."""
+    nodes = forest.down_to(last)
+    gaps = [Gap(gap.first, min(gap.last, last)) for gap in forest.gaps() if gap.first <= last]
+    covered = nodes[-1].last if nodes else 0
+    if covered < last:
+        gaps.append(Gap(covered + 1, last))
+    return [*nodes, *gaps]
+
+
+async def _gap_node(task: Task, session: Session, gap: Gap, most: int) -> tuple[SummaryNode, bool]:
+    """A summary of messages that have none yet, and whether it is of all of them."""
+    entries, whole = await looked_at(session, gap)
+    return await leaf(task, entries, letter=VIEW, most=_rounded(most)), whole
+
+
+async def looked_at(session: Session, gap: Gap) -> tuple[list[Entry], bool]:
+    """The messages of a gap that its summary is made of, and whether that is all of them."""
+    if gap.last - gap.first < WHOLE_GAP:
+        entries = await session.history.read(gap.first, gap.last)
+        if sum(len(entry.raw) for entry in entries) <= WHOLE_BYTES:
+            return entries, True
+    places = sorted({gap.first + (gap.last - gap.first) * step // (SAMPLES - 1) for step in range(SAMPLES)})
+    found: list[Entry] = []
+    for place in places:
+        found += await session.history.read(place, place)
+    return found, False
+
+
+def _refined(forest: Forest, nodes: Sequence[Outline], spare: int, session: Session) -> list[Outline]:
+    """The newest summaries replaced by what they were condensed from, as far as there is room."""
+    chosen = list(nodes)
+    index = len(chosen) - 1
+    while index >= 0:
+        children = forest.children(chosen[index])
+        grown = sum(child.tokens + HEADING_TOKENS for child in children)
+        more = session.calibrated(grown - chosen[index].tokens - HEADING_TOKENS)
+        if children and more <= spare:
+            chosen[index : index + 1] = children
+            spare -= more
+            index += len(children)
+        index -= 1
+    return chosen
+
+
+async def _merged(
+    task: Task, session: Session, nodes: Sequence[SummaryNode], room: int
+) -> tuple[list[SummaryNode], SummaryNode]:
+    """The nodes with the oldest ones in a brief of their own, so that all fit."""
+    kept: list[SummaryNode] = []
+    spent = 0
+    for node in reversed(nodes[1:]):
+        cost = cost_of(segment_of(node), session.count)
+        if spent + cost > room * FINE_SHARE:
+            break
+        kept.insert(0, node)
+        spent += cost
+    older = nodes[: len(nodes) - len(kept)]
+    factor = max(session.calibrated(1000), 1000) / 1000
+    most = int((room - spent - HEADING_TOKENS) / factor)
+    brief = await condensed(task, older, letter=VIEW, most=max(_rounded(most), LEAST_TOKENS))
+    return [brief, *kept], brief
+
+
+def _rounded(tokens: int) -> int:
+    """Down to a number that comes again, so that the same summary is made again."""
+    step = 8 if tokens < 256 else 64
+    return tokens // step * step

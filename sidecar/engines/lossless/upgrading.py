@@ -59,7 +59,7 @@ async def upgrade(
             owed.append(node.node_id)
             if not task.instructions:
                 continue
-        if not await book.keep_node(session, again):
+        if not await book.shared.keep_node(session, again):
             return Upgraded(by_model, owed, current=False)
         by_model += again.quality != "deterministic"
     return Upgraded(by_model, owed, current=True)

@@ -11,7 +11,7 @@ from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
 from sidecar.engines.lossless.defaults import Tuning
 from sidecar.engines.lossless.forest import NODE, node_id
-from sidecar.messages.excerpt import plain_text
+from sidecar.messages.text import plain_text
 from sidecar.store.stored import SummaryNode
 from sidecar.summarize.contract import SourceMessage, Summariser, Summary, SummaryRequest, tokens_to_shorten
 
@@ -91,9 +91,8 @@ def is_for_model(task: Task, request: SummaryRequest) -> bool:
 def source_of(entry: Entry) -> SourceMessage:
     """A message as summarisers see it."""
     whole = entry.whole or entry
-    return SourceMessage(
-        entry.message_id, entry.turn_id, entry.role, plain_text(whole.reading), entry.timestamp_ms
-    )
+    text, sender = plain_text(whole.reading), whole.reading.sender
+    return SourceMessage(entry.message_id, entry.turn_id, entry.role, text, entry.timestamp_ms, sender)
 
 
 def is_grounded(text: str, source: str) -> bool:

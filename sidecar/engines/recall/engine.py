@@ -14,7 +14,7 @@ from sidecar.engine.session import Session
 from sidecar.engine.window import whole_window
 from sidecar.engines.recall.defaults import COMPACT_TO
 from sidecar.engines.recall.planning import Planner
-from sidecar.engines.recall.state import NEVER_GROWN, load, save
+from sidecar.engines.recall.state import load, save
 from sidecar.engines.recollecting import asked_last, prompt_key
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class RecallEngine(StoringEngine):
 
     info = EngineInfo(id="recall", name="Recall", version="1.0")
     settings_model = "sidecar.engines.recall.settings:RecallSettings"
+    shared_state = ()
     shortens_results = True
 
     def __init__(self, host: EngineHost) -> None:
@@ -60,7 +61,7 @@ class RecallEngine(StoringEngine):
             return CompactOutcome(compacted=False, reason=reason, tokens_before=before)
         # Whoever asks for room does not want it filled again in the same turn.
         quiet = prompt_key(await asked_last(session))
-        await save(session, structs.replace(fresh, quiet=quiet, budget=NEVER_GROWN))
+        await save(session, structs.replace(fresh, quiet=quiet))
         return CompactOutcome(
             compacted=True, first_kept_message_id=smaller.cut, tokens_before=before, tokens_after=after
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sidecar.engine.entry import Entry
-from sidecar.messages.excerpt import plain_text
+from sidecar.messages.text import plain_text
 from sidecar.recall.instructions import Instruction
 from sidecar.recall.recollection import day
 from sidecar.recall.working_set import WorkingSet

@@ -17,7 +17,7 @@ from sidecar.engines.recall.measure import Measure
 from sidecar.engines.recall.notes import write_notes
 from sidecar.engines.recall.recalling import GROWN, Moment, in_front, recalled
 from sidecar.engines.recall.remembered import Remembered
-from sidecar.engines.recall.state import NEVER_GROWN, NOTES, Block, RecallState
+from sidecar.engines.recall.state import NOTES, Block, RecallState
 from sidecar.engines.recollecting import (
     ANCHOR_TOKENS,
     anchor,
@@ -27,7 +27,7 @@ from sidecar.engines.recollecting import (
     last_stored,
     prompt_key,
 )
-from sidecar.messages.folding import fold
+from sidecar.messages.text import fold
 from sidecar.recall.situations import situation
 from sidecar.recall.working_set import take_note
 
@@ -42,10 +42,10 @@ NEWEST = 0.5
 """Share of the room up to which the newest turn is not cut inside."""
 TOO_LARGE = 0.5
 """Share of the room beyond which the newest messages are recalled in part, where they need not be sent."""
-UNCACHED = 4096
-"""Tokens of a budget up to which nothing is kept free for later: caches of providers begin there."""
 FULL = 0.91
 """Share of the room up to which later prompts recall; what is left takes the next messages."""
+LATER_SHARE = 0.25
+"""Share of what is free up to there that one later prompt recalls at most, where the slack is used up."""
 RECALL_SHARE = 0.75
 """Share of the room that the recollection for one prompt takes at most."""
 NOTES_SHARE = 0.25
@@ -82,7 +82,7 @@ class Planner:
         self._remembered = Remembered()
         self._measure = Measure(host.tokens)
 
-    async def plan(self, session: Session, request: AssembleRequest, before: RecallState) -> Plan:
+    async def plan(self, session: Session, request: AssembleRequest, kept: RecallState) -> Plan:
         """The answer in at most `request.budget` tokens, as far as what the model needs next allows that.
 
         The window stays where it was, with everything recalled since, while that fits.
@@ -92,18 +92,20 @@ class Planner:
         prompt = request.prompt or asked
         key = prompt_key(prompt)
         at = anchor(newest)
-        state = _without_unused(before, at, key)
+        state = _without_unused(kept, at, key)
         reserve = session.calibrated(state.plain_tokens)
-        since = None if before.bare else before.cut or None
+        since = None if kept.bare else kept.cut or None
         window = await keep_window(session.timeline, request.budget, since, reserve)
         full = room = int(request.budget * MARGIN)
-        too_much = window.tokens + reserve > request.budget
-        if window.moved or too_much or _is_too_wide(state, room):
+        moved = window.moved or window.tokens + reserve > request.budget
+        if session.view is not None and not session.view.answered:
+            # Later, a cut for the sake of a host that counts characters would cost the prefix.
+            moved = moved or self._taken(session, window, state) > request.budget
+        if moved:
             window, state = await self.cut(session, room, since, prompt=prompt, asked=asked)
-            if request.budget > UNCACHED and not state.bare:
-                full = _with_slack(request.budget, tokens_of(window.system))
-        elif room <= state.budget * GROWN:
-            full = int(room * FULL)
+        slack = _with_slack(request.budget, tokens_of(window.system))
+        if not state.bare:
+            full = slack if moved else int(room * FULL)
         state = _without_lost(state, window, at)
         if window.cut is None or at is None or not self._recall_tokens or state.quiet == key:
             return Plan(window, state)
@@ -111,12 +113,11 @@ class Planner:
         if own and room <= own[-1].budget * GROWN:
             return Plan(window, state)
         taken = window.tokens + session.calibrated(state.plain_tokens)
-        most = left = min(full - taken, room - self._taken(session, window, state))
-        if room <= state.budget * GROWN:
-            most = min(left, self._recall_tokens)
-        moment = Moment(
-            prompt, key, window, await in_front(session, window), at, room, _plain(session, min(most, left))
-        )
+        left = min(full - taken, room - self._taken(session, window, state), self._recall_tokens)
+        if not (moved or state.bare):
+            left = min(left, max(slack - taken, int(left * LATER_SHARE)))
+        before = await in_front(session, window)
+        moment = Moment(prompt, key, window, before, at, room, _plain(session, left))
         block = await recalled(session, self._remembered, moment, state, self._measure)
         if block is not None:
             state = structs.replace(state, blocks=[*state.blocks, block])
@@ -158,7 +159,7 @@ class Planner:
         window = await self._cut_window(session, newest[start:], most, wanted)
         if apart and tokens_of(window.entries) + self._measure.excess(window.entries) > free * TOO_LARGE:
             window = window._replace(entries=[], cut=newest[-1].message_id)
-        state = RecallState(cut=window.cut or "", budget=room, bare=not window.entries)
+        state = RecallState(cut=window.cut or "", bare=not window.entries)
         if window.cut is None:
             return window, state
         spent = self._taken(session, window, state)
@@ -223,11 +224,6 @@ def _with_slack(budget: int, system: int) -> int:
     if system * 2 <= budget:
         return int(budget * SLACK)
     return system + int((budget * MARGIN - system) * SLACK)
-
-
-def _is_too_wide(state: RecallState, room: int) -> bool:
-    """Whether the window was cut for clearly more room: it may fit, but it leaves too little to recall."""
-    return bool(state.cut) and room * GROWN < state.budget < NEVER_GROWN
 
 
 def _without_unused(state: RecallState, at: Entry | None, key: str) -> RecallState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sidecar.engine.entry import Entry
@@ -10,24 +10,17 @@ from sidecar.engine.session import Session
 from sidecar.engine.signature import digest
 from sidecar.engine.window import Window
 from sidecar.engines.recall.measure import Measure
-from sidecar.engines.recall.notes import VALUES
 from sidecar.engines.recall.remembered import Remembered
 from sidecar.engines.recall.state import Block, RecallState
 from sidecar.engines.recollecting import asked_in, framed, last_stored, remark_of
 from sidecar.messages.contract import Mark
-from sidecar.messages.excerpt import plain_text
 from sidecar.recall.recollection import Recollection
 from sidecar.recall.retrieval import REACH, as_whole, retrieve
-from sidecar.recall.working_set import WorkingSet
 
 LEAST = 120
 """Tokens of room below which nothing is recalled."""
 GROWN = 1.25
-"""How much more room there must be to recall more for the same prompt, or to look beyond the prompt."""
-VALUES_SHARE = 0.25
-"""Share of the room that values take where the notes were written for a smaller budget."""
-AT_WORK = 0.5
-"""Share of the room for what the prompt calls for while tools are at work: newer messages get the rest."""
+"""How much more room there must be to recall more for the same prompt."""
 LOOK_BACK = 1200
 """Messages in front of the window that are looked at where there is more room than there was for notes."""
 LOOK_BACK_TOKENS = 60_000
@@ -52,30 +45,21 @@ class Moment(NamedTuple):
 async def recalled(
     session: Session, remembered: Remembered, moment: Moment, state: RecallState, measure: Measure
 ) -> Block | None:
-    """What the moment calls for and is not there yet; `None` where that is nothing.
-
-    With clearly more room than the window was cut for, the values and messages in front of it as well.
-    """
+    """What the moment calls for and is not there yet; `None` where that is nothing."""
     count = measure.text
     room = moment.room - framed("", count)
     window, before = moment.window, moment.before
     if room < LEAST:
         return None
-    grown = moment.budget > state.budget * GROWN
     shown = [pair for block in state.blocks for pair in block.shown]
     visible = [(entry.position, 0) for entry in window.entries if entry.position]
     asked = asked_in(window, moment.prompt)
-    values = ""
-    if grown:
-        kept = remembered.values(session, before)
-        values = _values(kept, state, window, int(room * VALUES_SHARE), count, asked.terms)
-    recollection = Recollection(room - count(values), count, shown + visible)
+    recollection = Recollection(room, count, shown + visible)
     ranked = await retrieve(remembered.of(session), asked, last_stored(before), reach=REACH)
-    at_work = grown and bool(moment.anchor.reading.results)
-    recollection.add(ranked, int(room * AT_WORK) if at_work else room)
-    if grown or not window.entries:
+    recollection.add(ranked, room)
+    if not window.entries:
         recollection.add((as_whole(remark_of(entry)) for entry in reversed(before)), room)
-    text = "\n".join(part for part in (recollection.text(), values) if part)
+    text = recollection.text()
     if not text:
         return None
     ref = digest(f"{moment.anchor.message_id} {text}")[:8]
@@ -96,18 +80,3 @@ async def in_front(session: Session, window: Window) -> Sequence[Entry]:
     if window.cut and window.entries:
         return await session.timeline.before(window.cut, LOOK_BACK)
     return (await session.timeline.tail(LOOK_BACK_TOKENS)).entries[-LOOK_BACK:]
-
-
-def _values(
-    values: WorkingSet,
-    state: RecallState,
-    window: Window,
-    room: int,
-    count: Callable[[str], int],
-    asked: Sequence[str],
-) -> str:
-    """Values that the notes had no room for."""
-    seen = [state.notes, *(block.text for block in state.blocks)]
-    seen += [plain_text(entry.reading) for entry in window.entries]
-    lines = values.lines(room - count(VALUES), count, "\n".join(seen), asked)
-    return "\n".join((VALUES, *lines)) if lines else ""

@@ -9,8 +9,6 @@ from sidecar.engine.session import Session
 from sidecar.messages.contract import Mark
 
 STATE = "recall"
-NEVER_GROWN = 1 << 40
-"""For the budget of a window that was cut because the host asked for it: no other one is larger."""
 
 
 class Block(Struct, frozen=True, array_like=True):
@@ -32,7 +30,14 @@ class Block(Struct, frozen=True, array_like=True):
 
     def as_message(self) -> Made:
         """The block as an item of an answer."""
-        return Made(role="user", kind="recall", ref=self.ref, text=self.text, timestamp_ms=self.timestamp_ms)
+        return Made(
+            role="user",
+            kind="recall",
+            ref=self.ref,
+            text=self.text,
+            timestamp_ms=self.timestamp_ms,
+            lasting=True,
+        )
 
 
 class RecallState(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -40,8 +45,6 @@ class RecallState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     cut: str = ""
     """Id of the message at which the window begins; empty where nothing was cut."""
-    budget: int = 0
-    """Tokens that the answer had when the window was cut."""
     quiet: str = ""
     """Stands for the prompt of the turn in which the host asked for room: it recalls nothing."""
     bare: bool = False

@@ -12,12 +12,13 @@ from sidecar.engine.calls import AssembleRequest, Assembly, CompactRequest, Kept
 from sidecar.engine.contract import EngineInfo
 from sidecar.engine.session import Session
 from sidecar.engine.window import Window, drop_turns, keep_window
-from sidecar.engines.sliding_window.defaults import LOW_WATER
 from sidecar.engines.windowed import WindowedEngine
 
 if TYPE_CHECKING:
     from sidecar.engines.sliding_window.settings import SlidingWindowSettings
 
+
+LOW_WATER = 0.5
 CUT = "cut"
 
 
@@ -34,6 +35,7 @@ class SlidingWindowEngine(WindowedEngine[Cut]):
 
     info = EngineInfo(id="sliding-window", name="Sliding window", version="1.0")
     settings_model = "sidecar.engines.sliding_window.settings:SlidingWindowSettings"
+    shared_state = ()
 
     async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
         """System messages, then the window."""

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sidecar.engines.sliding_window.defaults import LOW_WATER
+from sidecar.engines.sliding_window.engine import LOW_WATER
 
 
 class SlidingWindowSettings(BaseModel):

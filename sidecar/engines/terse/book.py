@@ -30,7 +30,7 @@ PIECE = 500
 """Messages that are read before other sessions get their turn."""
 BOOKMARK_EVERY = 1000
 """Messages between two bookmarks, at least; bookmarks stand between turns."""
-KEPT_SESSIONS = 128
+KEPT_BOOKS = 128
 
 
 class Bookmark(Struct, frozen=True, array_like=True):
@@ -52,7 +52,7 @@ class Kept(Struct, frozen=True, array_like=True):
 
 
 class Book:
-    """The lines of one session."""
+    """The lines of one session as a view shows them: how far they reach back depends on its budget."""
 
     def __init__(self, version: str, first: int, scribe: Scribe) -> None:
         self.version = version
@@ -99,11 +99,11 @@ class Book:
 
 
 class Books:
-    """The lines of the sessions that were asked for last."""
+    """The lines of the sessions and views that were asked for last."""
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self._count = count
-        self._books: OrderedDict[str, Book] = OrderedDict()
+        self._books: OrderedDict[tuple[str, str], Book] = OrderedDict()
 
     async def lines(
         self, session: Session, last: int, floor: int, *, next_turn: int, untagged: bool, enough: int
@@ -121,7 +121,8 @@ class Books:
 
     async def _book(self, session: Session, last: int, floor: int, untagged: bool, enough: int) -> Book:
         version = session.history.version
-        book = self._books.get(session.session_id)
+        key = (session.session_id, session.view.id if session.view else "")
+        book = self._books.get(key)
         if book is None or book.version != version or book.scribe.untagged != untagged:
             book = await self._taken_over(session, untagged)
         behind = last - book.last
@@ -129,9 +130,9 @@ class Books:
             book = await self._anew(session, last, floor, untagged, enough)
         else:
             await self._read_on(session, book, last)
-        self._books[session.session_id] = book
-        self._books.move_to_end(session.session_id)
-        if len(self._books) > KEPT_SESSIONS:
+        self._books[key] = book
+        self._books.move_to_end(key)
+        if len(self._books) > KEPT_BOOKS:
             self._books.popitem(last=False)
         if book.bookmarks and book.bookmarks[-1].position > book.kept_to:
             book.kept_to = book.bookmarks[-1].position

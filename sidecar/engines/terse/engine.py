@@ -34,6 +34,7 @@ class TerseEngine(StoringEngine):
 
     info = EngineInfo(id="terse", name="Terse", version="1.0")
     settings_model = "sidecar.engines.terse.settings:TerseSettings"
+    shared_state = ()
 
     def __init__(self, host: EngineHost) -> None:
         super().__init__(host)

@@ -13,7 +13,8 @@ from msgspec import structs
 
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
-from sidecar.messages.excerpt import plain_text
+from sidecar.messages.marks import Marks
+from sidecar.messages.text import plain_text
 from sidecar.recall.remarks import Remark
 from sidecar.store.search import SearchHit, SearchQuery, SearchResult
 
@@ -92,7 +93,7 @@ class AgentRemarks:
         return self._stretches[ref]
 
     async def _read(self, head: SessionHead, positions: Sequence[int]) -> dict[int, Remark]:
-        reads = dialect(head.message_format)
+        reads = dialect(head.message_format).marked(Marks(self._store.secrets, head.root))
         base = self._base(head.ref)
         found: dict[int, Remark] = {}
         for position in positions:

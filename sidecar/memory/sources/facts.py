@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from sidecar.engine.signature import digest
 from sidecar.memory.contract import Fragment, MemoryRequest, SourceHost
 from sidecar.memory.sources.agent_remarks import NEWEST, AgentRemarks, agent_remarks
-from sidecar.messages.folding import fold
-from sidecar.recall.instructions import standing
+from sidecar.messages.text import fold
+from sidecar.recall.instructions import instruction, standing
 from sidecar.recall.recollection import day
 
 if TYPE_CHECKING:
@@ -22,6 +23,14 @@ STEP = 10
 """Priority by which each kind stands below the one before."""
 BUFFER = "memory.facts"
 """Name under which is kept what was forgotten."""
+
+
+LONGEST_BLOCK = 600
+"""Characters of a paragraph beyond which it is taken for a pasted one."""
+_CODE = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)")
+_BLANK_LINES = re.compile(r"\r?\n[ \t]*(?:\r?\n[ \t]*)*\r?\n|\u2029")
+_PASTED = re.compile(r"[\s]*[>|#]|(?: {4}|\t)")
+_QUOTED = re.compile(r'"[^"\n]*"|“[^”\n]*”|«[^»\n]*»|「[^」\n]*」|`[^`\n]*`')
 
 
 class FactsSettings(BaseModel):
@@ -96,11 +105,14 @@ async def facts(remarks: AgentRemarks, forgotten: BufferStore, agent_id: str) ->
         if whence is None:
             continue
         remark = each.remark
-        fact_id = digest(fold(each.text).casefold())[:12]
+        own = instruction(remark._replace(text=own_words(remark.text)))
+        if own is None:
+            continue
+        fact_id = digest(fold(own.text).casefold())[:12]
         fact = Fact(
             fact_id,
-            each.rank,
-            each.text,
+            own.rank,
+            own.text,
             whence.ref.session_id,
             whence.position,
             remark.turn_id,
@@ -110,6 +122,17 @@ async def facts(remarks: AgentRemarks, forgotten: BufferStore, agent_id: str) ->
             found[fact_id] = fact
     held = [fact for fact in found.values() if not await forgotten.has_injected_id(agent_id, fact.fact_id)]
     return sorted(held, key=lambda fact: (fact.rank, -fact.timestamp_ms, fact.fact_id))
+
+
+def own_words(text: str) -> str:
+    """What of a message its user certainly says: no code, quotation, pasted document or block of lines."""
+    kept: list[str] = []
+    for block in _BLANK_LINES.split(_CODE.sub("\n\n", text)):
+        if len(block) <= LONGEST_BLOCK and "\n" not in block.strip("\n") and not _PASTED.match(block):
+            kept.append(_QUOTED.sub(" ", block))
+        if block.rstrip().endswith((":", "：")):  # what follows is somebody else's
+            break
+    return "\n".join(kept)
 
 
 async def forget(forgotten: BufferStore, agent_id: str, fact_id: str) -> bool:

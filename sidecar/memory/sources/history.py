@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from sidecar.engine.signature import digest
 from sidecar.memory.contract import Fragment, MemoryRequest, SourceHost
 from sidecar.memory.sources.agent_remarks import NEWEST, AgentRemarks, agent_remarks
-from sidecar.messages.folding import fold
-from sidecar.recall.recollection import day
+from sidecar.messages.text import fold
+from sidecar.recall.recollection import day, hanging
 from sidecar.recall.retrieval import retrieve
 from sidecar.recall.situations import situation
 
@@ -57,7 +57,7 @@ class HistorySource:
         whence = remarks.whence(remark.position)
         session_id = whence.ref.session_id if whence else ""
         return Fragment(
-            content=f"{remark.role}: {passage.text.strip()}",
+            content=f"{remark.role}: {hanging(passage.text)}",
             priority=max(self._settings.priority - rank, 0),
             id=digest(fold(passage.text))[:16],
             label=f"Earlier conversation ({session_id}, {remark.turn_id}, {day(remark.timestamp_ms)})",

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from sidecar.http_answers import BodyTooLarge, bounded_body
 from sidecar.memory.contract import Fragment, MemoryRequest, SourceHost, SourceUnavailable
+from sidecar.origin import install_command
 
 MOST_BYTES = 1 << 20
 """Bytes of an answer that are read."""
@@ -55,9 +56,7 @@ class HttpSource:
         try:
             import aiohttp
         except ImportError:
-            raise SourceUnavailable(
-                "the source http needs the extra: pip install context-sidecar[http]"
-            ) from None
+            raise SourceUnavailable(f"the source http needs the extra: {install_command('http')}") from None
         self._library = aiohttp
 
     async def get_context(self, request: MemoryRequest) -> list[Fragment]:

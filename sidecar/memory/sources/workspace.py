@@ -13,7 +13,7 @@ from sidecar.engine.signature import digest
 from sidecar.memory.contract import Fragment, MemoryRequest, SourceHost
 from sidecar.memory.sources.notes import Notes, Section
 from sidecar.recall.situations import situation
-from sidecar.store.indexing.terms import document_terms
+from sidecar.store.search.terms import document_terms
 
 FLOOR = 0.25
 """Share of the best score below which a section is not offered."""

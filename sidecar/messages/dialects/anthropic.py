@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -12,27 +11,26 @@ from sidecar.messages.contract import (
     Glance,
     Media,
     MessageError,
-    Placement,
-    Problem,
     Reading,
     Role,
     ToolCall,
     ToolResult,
 )
-from sidecar.messages.dialects.decoding import MessageDecoder, json_text
-from sidecar.messages.dialects.members import UsageMembers, inline_media
-from sidecar.messages.dialects.splicing import items, members, with_items, with_members
-from sidecar.messages.fence import OPENING_BYTES
-from sidecar.messages.marking import message_mark
+from sidecar.messages.dialects.base import JsonDialect, UsageMembers, inline_media
+from sidecar.messages.dialects.decoding import (
+    MessageDecoder,
+    items,
+    json_text,
+    members,
+    with_items,
+    with_members,
+)
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 _GLANCES = {wire_role: Glance(role, role == "user", None, None) for wire_role, role in _ROLES.items()}
 _OTHER = Glance("other", False, None, None)
 _RESULTS = Glance("tool", False, None, None)
 _RESULT_BYTES = b'"tool_result"'
-
-_TEXTS = frozenset(("text",))
-_IMAGES = frozenset(("image",))
 
 
 class _Head(Struct):
@@ -89,10 +87,11 @@ _decode_outline = MessageDecoder(_Outline)
 _decode = MessageDecoder(_Message)
 
 
-class AnthropicDialect:
+class AnthropicDialect(JsonDialect):
     """The `anthropic` dialect."""
 
     name = "anthropic"
+    keeps_lone_reasoning = True
 
     def glance(self, raw: bytes) -> Glance:
         """As `Dialect.glance`."""
@@ -122,7 +121,7 @@ class AnthropicDialect:
         if results and not parts.media and not text.strip():
             role = "tool"
         media = tuple(parts.media + parts.result_media)
-        return Reading(
+        reading = Reading(
             role=role,
             wire_role=wire_role,
             text=text,
@@ -133,8 +132,8 @@ class AnthropicDialect:
             carries_reasoning=parts.thinks,
             usage=None if message.usage is None else message.usage.total(),
             model=message.model,
-            mark=message_mark(text, calls, results, media) if OPENING_BYTES in raw else None,
         )
+        return self._recognised(raw, reading)
 
     def write_text(self, role: Literal["user", "assistant"], text: str, timestamp_ms: int) -> bytes:
         """As `Dialect.write_text`."""
@@ -156,30 +155,6 @@ class AnthropicDialect:
             return raw
         replaced = [Raw(_replaced_block(bytes(block), texts)) for block in blocks]
         return with_members(raw, {"content": with_items(replaced)})
-
-    def replace_images(self, raw: bytes, text: str) -> bytes:
-        """As `Dialect.replace_images`."""
-        from sidecar.messages.dialects.images import replace_images
-
-        return replace_images(raw, _IMAGES, "text", text)
-
-    def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
-        """As `Dialect.change_texts`."""
-        from sidecar.messages.dialects.texts import change_texts
-
-        return change_texts(raw, _TEXTS, change)
-
-    def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
-        """As `Dialect.arrange`."""
-        from sidecar.messages.arrange import ANTHROPIC, arrange
-
-        return arrange(readings, ANTHROPIC, cut=cut)
-
-    def check(self, readings: Sequence[Reading]) -> list[Problem]:
-        """As `Dialect.check`."""
-        from sidecar.messages.check import check_anthropic
-
-        return check_anthropic(readings)
 
 
 def _holds_only_results(raw: bytes) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -12,18 +11,13 @@ from sidecar.messages.contract import (
     Glance,
     Media,
     MessageError,
-    Placement,
-    Problem,
     Reading,
     Role,
     ToolCall,
     ToolResult,
 )
-from sidecar.messages.dialects.decoding import MessageDecoder, json_text
-from sidecar.messages.dialects.members import UsageMembers, inline_media, linked_media
-from sidecar.messages.dialects.splicing import with_members
-from sidecar.messages.fence import OPENING_BYTES
-from sidecar.messages.marking import message_mark
+from sidecar.messages.dialects.base import JsonDialect, UsageMembers, inline_media, linked_media, sender_name
+from sidecar.messages.dialects.decoding import MessageDecoder, json_text, with_members
 
 _ROLES: dict[str, Role] = {
     "system": "system",
@@ -36,8 +30,8 @@ _ROLES: dict[str, Role] = {
 _GLANCES = {wire_role: Glance(role, role == "user", None, None) for wire_role, role in _ROLES.items()}
 _OTHER = Glance("other", False, None, None)
 
-_TEXTS = frozenset(("text",))
-_IMAGES = frozenset(("image_url",))
+_FUNCTION_CALL = "function_call"
+"""A call of the deprecated kind, which has no id and is answered by the name of its function."""
 
 
 class _Head(Struct):
@@ -101,10 +95,12 @@ _decode_head = MessageDecoder(_Head)
 _decode = MessageDecoder(_Message)
 
 
-class OpenAIDialect:
+class OpenAIDialect(JsonDialect):
     """The `openai` dialect."""
 
     name = "openai"
+    keeps_lone_reasoning = False
+    images = frozenset(("image_url",))
 
     def glance(self, raw: bytes) -> Glance:
         """As `Dialect.glance`."""
@@ -130,7 +126,7 @@ class OpenAIDialect:
             )
             text = ""
         reasoning = message.reasoning_content or message.reasoning or ""
-        return Reading(
+        reading = Reading(
             role=role,
             wire_role=wire_role,
             text=text,
@@ -141,8 +137,9 @@ class OpenAIDialect:
             carries_reasoning=bool(reasoning),
             usage=None if message.usage is None else message.usage.total(),
             model=message.model,
-            mark=message_mark(text, calls, results, media) if OPENING_BYTES in raw else None,
+            sender=sender_name(message.name) if role == "user" and message.name else "",
         )
+        return self._recognised(raw, reading)
 
     def write_text(self, role: Literal["user", "assistant"], text: str, timestamp_ms: int) -> bytes:
         """As `Dialect.write_text`."""
@@ -152,6 +149,8 @@ class OpenAIDialect:
     def write_result(self, call: ToolCall, text: str, timestamp_ms: int) -> bytes:
         """As `Dialect.write_result`."""
         del timestamp_ms
+        if call.wire_type == _FUNCTION_CALL:
+            return msgspec.json.encode({"role": "function", "name": call.name, "content": text})
         return msgspec.json.encode({"role": "tool", "tool_call_id": call.id, "content": text})
 
     def replace_results(self, raw: bytes, texts: dict[str, str]) -> bytes:
@@ -161,30 +160,6 @@ class OpenAIDialect:
         if text is None or _ROLES.get(message.role or "") != "tool":
             return raw
         return with_members(raw, {"content": msgspec.json.encode(text)})
-
-    def replace_images(self, raw: bytes, text: str) -> bytes:
-        """As `Dialect.replace_images`."""
-        from sidecar.messages.dialects.images import replace_images
-
-        return replace_images(raw, _IMAGES, "text", text)
-
-    def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
-        """As `Dialect.change_texts`."""
-        from sidecar.messages.dialects.texts import change_texts
-
-        return change_texts(raw, _TEXTS, change)
-
-    def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
-        """As `Dialect.arrange`."""
-        from sidecar.messages.arrange import OPENAI, arrange
-
-        return arrange(readings, OPENAI, cut=cut)
-
-    def check(self, readings: Sequence[Reading]) -> list[Problem]:
-        """As `Dialect.check`."""
-        from sidecar.messages.check import check_openai
-
-        return check_openai(readings)
 
 
 def _content(message: _Message) -> tuple[str, tuple[Media, ...]]:
@@ -236,7 +211,7 @@ def _calls(message: _Message) -> tuple[ToolCall, ...]:
         calls.append(ToolCall(call.id or "", function.name or "", arguments))
     old = message.function_call
     if old is not None and not calls:
-        calls.append(ToolCall(old.name or "", old.name or "", json_text(old.arguments)))
+        calls.append(ToolCall(old.name or "", old.name or "", json_text(old.arguments), _FUNCTION_CALL))
     return tuple(calls)
 
 

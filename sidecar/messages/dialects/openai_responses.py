@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -12,18 +11,13 @@ from sidecar.messages.contract import (
     Glance,
     Media,
     MessageError,
-    Placement,
-    Problem,
     Reading,
     Role,
     ToolCall,
     ToolResult,
 )
-from sidecar.messages.dialects.decoding import MessageDecoder, json_text, tolerant
-from sidecar.messages.dialects.members import UsageMembers, inline_media, linked_media
-from sidecar.messages.dialects.splicing import with_members
-from sidecar.messages.fence import OPENING_BYTES
-from sidecar.messages.marking import message_mark
+from sidecar.messages.dialects.base import JsonDialect, UsageMembers, inline_media, linked_media
+from sidecar.messages.dialects.decoding import MessageDecoder, json_text, tolerant, with_members
 
 _MESSAGE_ROLES: dict[str, Role] = {
     "system": "system",
@@ -46,9 +40,6 @@ _PROVIDER_CALLS = frozenset(
 )
 """What the provider does itself: call and result are one item."""
 _OUTPUTS = frozenset(_OUTPUT_TYPES.values())
-
-_TEXTS = frozenset(("output_text", "input_text", "text"))
-_IMAGES = frozenset(("input_image",))
 
 
 class _Head(Struct):
@@ -91,10 +82,14 @@ _decode_head = MessageDecoder(_Head)
 _decode = MessageDecoder(_Item)
 
 
-class OpenAIResponsesDialect:
+class OpenAIResponsesDialect(JsonDialect):
     """The `openai-responses` dialect."""
 
     name = "openai-responses"
+    keeps_lone_reasoning = True
+    texts = frozenset(("output_text", "input_text", "text"))
+    images = frozenset(("input_image",))
+    note = "input_text"
 
     def glance(self, raw: bytes) -> Glance:
         """As `Dialect.glance`."""
@@ -120,7 +115,7 @@ class OpenAIResponsesDialect:
             results = (ToolResult(item.call_id or "", item.name or "", _output(item, media), False),)
         elif kind != "message":
             text = "\n".join(filter(None, (text, _own_words(item))))
-        return Reading(
+        reading = Reading(
             role=role,
             wire_role=item.role or item.type or "",
             text=text,
@@ -132,8 +127,8 @@ class OpenAIResponsesDialect:
             usage=None if item.usage is None else item.usage.total(),
             model=item.model,
             inner_id=item.id or None,
-            mark=message_mark(text, calls, results, media) if OPENING_BYTES in raw else None,
         )
+        return self._recognised(raw, reading)
 
     def write_text(self, role: Literal["user", "assistant"], text: str, timestamp_ms: int) -> bytes:
         """As `Dialect.write_text`."""
@@ -166,30 +161,6 @@ class OpenAIResponsesDialect:
         if item.type in ("shell_call_output", "computer_call_output"):
             return raw
         return with_members(raw, {"output": msgspec.json.encode(text)})
-
-    def replace_images(self, raw: bytes, text: str) -> bytes:
-        """As `Dialect.replace_images`."""
-        from sidecar.messages.dialects.images import replace_images
-
-        return replace_images(raw, _IMAGES, "input_text", text)
-
-    def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
-        """As `Dialect.change_texts`."""
-        from sidecar.messages.dialects.texts import change_texts
-
-        return change_texts(raw, _TEXTS, change)
-
-    def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
-        """As `Dialect.arrange`."""
-        from sidecar.messages.arrange import RESPONSES, arrange
-
-        return arrange(readings, RESPONSES, cut=cut)
-
-    def check(self, readings: Sequence[Reading]) -> list[Problem]:
-        """As `Dialect.check`."""
-        from sidecar.messages.check import check_responses
-
-        return check_responses(readings)
 
 
 def _role(role: str | None, kind: str | None) -> Role:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -12,18 +11,20 @@ from sidecar.messages.contract import (
     Glance,
     Media,
     MessageError,
-    Placement,
-    Problem,
     Reading,
     Role,
     ToolCall,
     ToolResult,
 )
-from sidecar.messages.dialects.decoding import MessageDecoder, json_text
-from sidecar.messages.dialects.members import UsageMembers, inline_media, media_kind, milliseconds
-from sidecar.messages.dialects.splicing import with_members
-from sidecar.messages.fence import OPENING_BYTES
-from sidecar.messages.marking import message_mark
+from sidecar.messages.dialects.base import (
+    JsonDialect,
+    UsageMembers,
+    inline_media,
+    media_kind,
+    milliseconds,
+    sender_name,
+)
+from sidecar.messages.dialects.decoding import MessageDecoder, json_text, with_members
 
 _ROLES: dict[str, Role] = {
     "system": "system",
@@ -32,9 +33,6 @@ _ROLES: dict[str, Role] = {
     "toolResult": "tool",
 }
 _MAKER = "context-sidecar"
-
-_TEXTS = frozenset(("text",))
-_IMAGES = frozenset(("image",))
 
 
 class _Head(Struct):
@@ -56,6 +54,14 @@ class _Block(Struct):
     arguments: Raw = Raw(b"")
 
 
+class _Envelope(Struct):
+    """What the host notes of a message of a group."""
+
+    senderId: str | None = None
+    senderName: str | None = None
+    senderUsername: str | None = None
+
+
 class _Message(Struct):
     role: str | None = None
     type: str | None = None
@@ -71,16 +77,18 @@ class _Message(Struct):
     summary: str | None = None
     command: str | None = None
     output: str | None = None
+    envelope: _Envelope | None = msgspec.field(default=None, name="__openclaw")
 
 
 _decode_head = MessageDecoder(_Head)
 _decode = MessageDecoder(_Message)
 
 
-class OpenClawDialect:
+class OpenClawDialect(JsonDialect):
     """The `openclaw` dialect."""
 
     name = "openclaw"
+    keeps_lone_reasoning = False
 
     def glance(self, raw: bytes) -> Glance:
         """As `Dialect.glance`."""
@@ -108,7 +116,7 @@ class OpenClawDialect:
             name = message.toolName or ""
             results = (ToolResult(message.toolCallId or "", name, text, message.isError is True),)
             text = ""
-        return Reading(
+        reading = Reading(
             role=role,
             wire_role=wire_role,
             text=text,
@@ -119,10 +127,11 @@ class OpenClawDialect:
             carries_reasoning=parts.thinks,
             usage=None if message.usage is None else message.usage.total(),
             model=message.model,
+            sender=_sender(message) if role == "user" else "",
             timestamp_ms=milliseconds(message.timestamp),
             inner_id=message.idempotencyKey or message.responseId or None,
-            mark=message_mark(text, calls, results, media) if OPENING_BYTES in raw else None,
         )
+        return self._recognised(raw, reading)
 
     def write_text(self, role: Literal["user", "assistant"], text: str, timestamp_ms: int) -> bytes:
         """As `Dialect.write_text`; an assistant message has all members that pi reads without asking."""
@@ -164,29 +173,10 @@ class OpenClawDialect:
         content = text if isinstance(message.content, str) else [{"type": "text", "text": text}]
         return with_members(raw, {"content": msgspec.json.encode(content)})
 
-    def replace_images(self, raw: bytes, text: str) -> bytes:
-        """As `Dialect.replace_images`."""
-        from sidecar.messages.dialects.images import replace_images
 
-        return replace_images(raw, _IMAGES, "text", text)
-
-    def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
-        """As `Dialect.change_texts`."""
-        from sidecar.messages.dialects.texts import change_texts
-
-        return change_texts(raw, _TEXTS, change)
-
-    def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
-        """As `Dialect.arrange`."""
-        from sidecar.messages.arrange import OPENCLAW, arrange
-
-        return arrange(readings, OPENCLAW, cut=cut)
-
-    def check(self, readings: Sequence[Reading]) -> list[Problem]:
-        """As `Dialect.check`."""
-        from sidecar.messages.check import check_openclaw
-
-        return check_openclaw(readings)
+def _sender(message: _Message) -> str:
+    known = message.envelope
+    return sender_name(known.senderName, known.senderUsername, known.senderId) if known else ""
 
 
 class _Parts:

@@ -8,9 +8,16 @@ from pathlib import Path
 
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
-from sidecar.messages.importers.detection import FORMATS, detect
-from sidecar.messages.importers.text import Kept, Text
-from sidecar.messages.importers.transcript import Imported, Source, Span, Transcript, TranscriptError
+from sidecar.messages.importers.documents import FORMATS, detect
+from sidecar.messages.importers.transcript import (
+    Imported,
+    Kept,
+    Source,
+    Span,
+    Text,
+    Transcript,
+    TranscriptError,
+)
 
 __all__ = [
     "FORMATS",

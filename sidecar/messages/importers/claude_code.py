@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from msgspec import Raw, Struct
 
-from sidecar.messages.importers.rows import (
+from sidecar.messages.importers.transcript import (
+    Imported,
     Node,
     Row,
+    Source,
+    Transcript,
     active_branch,
     encoded,
     exact,
     milliseconds,
     rows,
 )
-from sidecar.messages.importers.transcript import Imported, Source, Transcript
 
 
 class _Message(Struct):
@@ -40,11 +42,14 @@ class _Row(Struct):
 
 
 def load(source: Source) -> Transcript:
-    """The main conversation on its newest branch; sidechains are subagents' and left out."""
+    """The main conversation on its newest branch; sidechains are subagents' and left out beside it."""
     transcript = Transcript("anthropic")
     told: list[Row[_Row]] = []
-    for row in rows(source, _Row, transcript):
-        reason = _not_told(row.values)
+    found = list(rows(source, _Row, transcript))
+    # A subagent's own file has nothing but its sidechain.
+    main = not any(row.values.message and not row.values.isSidechain for row in found)
+    for row in found:
+        reason = _not_told(row.values, sidechain=main)
         if reason is None:
             told.append(row)
         else:
@@ -71,11 +76,14 @@ def _told(row: Row[_Row]) -> bytes:
     return encoded({"role": message.role or row.values.type, "content": content})
 
 
-def _not_told(row: _Row) -> str | None:
-    """Why a row is no part of the main conversation, if it is none; rows of its tree all are."""
-    if row.isSidechain:
+def _not_told(row: _Row, *, sidechain: bool) -> str | None:
+    """Why a row is no part of the conversation, if it is none; rows of its tree all are.
+
+    `sidechain` says that the file has nothing but a sidechain.
+    """
+    if row.isSidechain and not sidechain:
         return "sidechain"
-    if row.uuid is None:
+    if row.uuid is None and row.message is None:
         return _kind(row)
     return "api error" if row.isApiErrorMessage else None
 

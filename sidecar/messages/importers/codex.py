@@ -5,9 +5,17 @@ from __future__ import annotations
 from msgspec import Raw, Struct
 
 from sidecar.messages.dialects.decoding import json_text
-from sidecar.messages.folding import fold
-from sidecar.messages.importers.rows import Row, encoded, exact, milliseconds, rows
-from sidecar.messages.importers.transcript import Imported, Source, Transcript
+from sidecar.messages.importers.transcript import (
+    Imported,
+    Row,
+    Source,
+    Transcript,
+    encoded,
+    exact,
+    milliseconds,
+    rows,
+)
+from sidecar.messages.text import fold
 
 _ITEMS = frozenset(("message", "reasoning", "agent_message"))
 """Kinds of response item that are imported besides calls and their outputs."""

@@ -1,9 +1,12 @@
-"""Imports transcripts that are one JSON document: request bodies, message lists, trajectories."""
+"""Tells the format of a transcript, and reads those that are lists of messages, torn ones included."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
+from json import JSONDecodeError, JSONDecoder
 from typing import cast
 
 import msgspec
@@ -11,19 +14,174 @@ from msgspec import Raw, Struct
 
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
-from sidecar.messages.dialects.decoding import MessageDecoder, json_text
-from sidecar.messages.dialects.splicing import items
-from sidecar.messages.importers.rows import (
+from sidecar.messages.dialects.decoding import MessageDecoder, items, json_text
+from sidecar.messages.importers.transcript import (
     BAD_LINE,
     BYTE_ORDER_MARK,
     TORN_LINE,
+    Imported,
+    Source,
+    Span,
+    Text,
+    Transcript,
+    TranscriptError,
     encoded,
     lines,
     one_line,
     placed_lines,
 )
-from sidecar.messages.importers.text import Text
-from sidecar.messages.importers.transcript import Imported, Source, Span, Transcript, TranscriptError
+from sidecar.messages.shapes import FOREIGN, shapes
+
+FORMATS: tuple[str, ...] = (
+    "openai-chat",
+    "anthropic-messages",
+    "claude-code",
+    "codex",
+    "pi",
+    "openclaw",
+    "swe-agent",
+)
+
+_EXPECTED = (
+    "expected a Claude Code, Codex, pi or OpenClaw session (JSON Lines), messages of OpenAI chat completions "
+    "or Anthropic (JSON), or a SWE-agent trajectory"
+)
+_LOOK = 50
+_CODEX_ROWS = frozenset(
+    ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+)
+_CODEX_ITEMS = frozenset(("message", "reasoning", "function_call", "function_call_output"))
+_PI_ROWS = frozenset(("session", "message", "model_change", "thinking_level_change", "custom_message"))
+_CLAUDE_IDS = frozenset(("uuid", "sessionId", "session_id"))
+_LISTED = {"openai": "openai-chat", "anthropic": "anthropic-messages"}
+"""The formats whose files are lists of messages, by dialect."""
+_NAMES = {"openai-responses": "OpenAI's Responses API", "openclaw": "pi or OpenClaw"}
+_ANTHROPIC_SIGNS = (b'"tool_use"', b'"tool_result"', b'"thinking"', b'"anthropic_version"', b'"tool_use_id"')
+
+
+def detect(source: Source) -> str:
+    """The name of the file's format, one of `FORMATS`.
+
+    Raises:
+        TranscriptError: the file is of none of them; the text says which come close.
+    """
+    first = next(lines(source), b"").strip()
+    if not first:
+        raise TranscriptError(f"the file is empty; {_EXPECTED}")
+    spoken: list[bytes] = []
+    for line in islice(lines(source), _LOOK):
+        members = _members(line)
+        found = _row_format(members) if members else None
+        if found == "pi" and _mentions_openclaw(source):
+            return "openclaw"
+        if found is not None:
+            return found
+        if members and members.keys() & {"messages", "history"}:
+            break
+        if members and "role" in members:
+            spoken.append(line)
+    return _format_of_lists(spoken) if spoken else _document_format(source)
+
+
+def _row_format(members: dict[str, Raw]) -> str | None:
+    kind = _text(members.get("type"))
+    if "payload" in members and kind in _CODEX_ROWS:
+        return "codex"
+    if "uuid" in members and "parentUuid" in members:
+        return "claude-code"
+    if kind in ("user", "assistant") and "message" in members and members.keys() & _CLAUDE_IDS:
+        return "claude-code"
+    if kind in ("summary", "file-history-snapshot") and members.keys() & {"leafUuid", "messageId"}:
+        return "claude-code"
+    if kind == "session" and "id" in members:
+        return "pi"
+    if kind in _PI_ROWS and "timestamp" in members and members.keys() & {"message", "modelId", "customType"}:
+        return "pi"
+    if "record_type" in members or (kind in _CODEX_ITEMS and "role" not in members):
+        return "codex"
+    if kind == "message" and "role" in members:
+        return "codex"
+    return None
+
+
+def _document_format(source: Source) -> str:
+    data = source.read_bytes().removeprefix(b"\xef\xbb\xbf").strip()
+    if not is_document(data):
+        raise TranscriptError(f"the file is neither JSON nor JSON Lines of a known kind; {_EXPECTED}")
+    members = _members(data) or {}
+    history, messages = (_items(members.get(name)) for name in ("history", "messages"))
+    if data[:1] == b"[":
+        messages = _items(Raw(data))
+    elif history is not None:
+        if _format_of_lists(history, "an entry of `history`") == "openai-chat":
+            return "swe-agent"
+        raise TranscriptError(f"the `history` is no SWE-agent trajectory's; {_EXPECTED}")
+    if not messages:
+        raise TranscriptError(f"the JSON holds no messages; {_EXPECTED}")
+    found = _format_of_lists(messages)
+    return "anthropic-messages" if found == "openai-chat" and "anthropic_version" in members else found
+
+
+def _items(raw: Raw | None) -> list[bytes] | None:
+    """The items of an array; `None` where it is none."""
+    if raw is None or bytes(raw)[:1] != b"[":
+        return None
+    from sidecar.messages.dialects.decoding import items
+    from sidecar.surrogates import mask
+
+    found = items(bytes(raw))
+    return list(map(bytes, items(mask(bytes(raw))) or () if found is None else found))
+
+
+def _format_of_lists(messages: Sequence[bytes], named: str = "a message") -> str:
+    """The format of messages that stand in a list: what the first of them have the shape of.
+
+    Raises:
+        TranscriptError: they are of no format that is read, or one is of a program whose format is not.
+    """
+    votes: Counter[str] = Counter()
+    for message in messages[:_LOOK]:
+        found = shapes(message)
+        votes.update(found)
+        if found and not found & _LISTED.keys():
+            place, other = messages.index(message) + 1, sorted(found)[0]
+            close = ", ".join(name for dialect, name in _LISTED.items() if votes[dialect]) or "openai-chat"
+            raise TranscriptError(
+                f"{named} (number {place}) has the shape of {_NAMES.get(other, other)}, which is not read as "
+                f"part of such a file; {close} comes close, where every message has `role` and `content`; "
+                f"{_EXPECTED}"
+            )
+    if not votes:
+        raise TranscriptError(f"the file has no messages with `role` and `content`; {_EXPECTED}")
+    # Messages of plain text are the same in both.
+    best = max(_LISTED, key=lambda dialect: votes[dialect])
+    return _LISTED[best]
+
+
+def message_format_of(data: bytes) -> str:
+    """The format of plain messages in a torn document; without Anthropic's blocks, the two are the same."""
+    if b'"tool_calls"' in data or b'"tool_call_id"' in data:
+        return "openai-chat"
+    return "anthropic-messages" if any(sign in data for sign in _ANTHROPIC_SIGNS) else "openai-chat"
+
+
+def _mentions_openclaw(source: Source) -> bool:
+    return any(b"openclaw" in line.lower() for line in islice(lines(source), _LOOK))
+
+
+def _members(line: bytes) -> dict[str, Raw] | None:
+    from sidecar.messages.dialects.decoding import members
+
+    return members(line)
+
+
+def _text(raw: Raw | None) -> str | None:
+    if raw is None or bytes(raw)[:1] != b'"':
+        return None
+    try:
+        return msgspec.json.decode(raw, type=str)
+    except msgspec.DecodeError:
+        return None
 
 
 class _Body(Struct):
@@ -126,6 +284,9 @@ def _load_messages(source: Source, message_format: str) -> Transcript:
         return one_line(message.strip())
 
     for index, (span, message) in enumerate(found):
+        if foreign := shapes(message) & set(FOREIGN):
+            transcript.skip(f"message of the format {min(foreign)}")
+            continue
         try:
             raw = told(message) if kept is None else kept.once(key, message, partial(told, message))
         except (MessageError, UnicodeDecodeError):
@@ -198,3 +359,63 @@ def _list(raw: Raw) -> list[object]:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
     return cast("list[object]", found) if isinstance(found, list) else []
+
+
+_MOST_LOOKS = 16
+"""How often, on average, a character may be looked at: inside objects that are broken, it is once a level."""
+_LEAST_LOOK = 64
+_DEEP_LOOK = 65_536
+"""Characters that a look is taken to cost where it ends in too many levels."""
+
+_decode = JSONDecoder().raw_decode
+
+
+def salvage(source: Source) -> Transcript:
+    """The messages with a `role` that are whole, in the order in which they stand; there may be none."""
+    data = source.read_bytes()
+    name = "anthropic" if message_format_of(data) == "anthropic-messages" else "openai"
+    transcript = Transcript(name)
+    read = dialect(name).read
+    for span in _objects_with_role(data):
+        message = data[span.start : span.end]
+        try:
+            message.decode()
+            read(message)
+        except (MessageError, UnicodeDecodeError):
+            transcript.skip("bad message")
+        else:
+            transcript.items.append(Imported(one_line(message), None, None, span))
+    return transcript
+
+
+def _objects_with_role(data: bytes) -> Iterator[Span]:
+    """The outermost whole objects that say who speaks; an object that is broken is searched inside."""
+    text = data.decode(errors="surrogateescape")
+    counted = offset = 0
+    left = _MOST_LOOKS * (len(text) + _LEAST_LOOK)
+    position = text.find("{")
+    while position >= 0 and left > 0:
+        end, is_message = _look(text, position)
+        left -= max(end - position, _LEAST_LOOK)
+        if not is_message:
+            position = text.find("{", position + 1)
+            continue
+        start = offset + _size(text[counted:position])
+        counted, offset = end, start + _size(text[position:end])
+        yield Span(start, offset)
+        position = text.find("{", end)
+
+
+def _look(text: str, position: int) -> tuple[int, bool]:
+    """How far the object at `position` could be read, and whether it is a message."""
+    try:
+        value, end = cast("tuple[dict[str, object], int]", _decode(text, position))
+    except JSONDecodeError as problem:
+        return problem.pos, False
+    except RecursionError:
+        return position + _DEEP_LOOK, False
+    return end, isinstance(value.get("role"), str)
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="surrogateescape"))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from msgspec import Raw, Struct
 
-from sidecar.messages.importers.rows import (
+from sidecar.messages.importers.transcript import (
+    Imported,
     Node,
     Row,
+    Source,
+    Transcript,
     active_branch,
     encoded,
     exact,
     milliseconds,
     rows,
 )
-from sidecar.messages.importers.transcript import Imported, Source, Transcript
 
 
 class _Row(Struct):

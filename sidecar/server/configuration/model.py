@@ -48,6 +48,8 @@ class Entry(Part):
     their own."""
     memoryLimitMb: int = Field(default=1024, ge=64)
     """Most memory that an engine's own process may take, in mebibytes; heeded in the file only."""
+    environment: list[str] = Field(default_factory=list[str])
+    """Variables that an engine's own process is given in addition; heeded in the file only."""
     timeoutsMs: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict[str, int])
     """How long one call may take, in milliseconds, by member of the engine, such as `assemble`."""
 
@@ -105,6 +107,8 @@ class LimitsTable(Part):
     """Requests worked on at once."""
     maxParkedBytes: int = Field(default=64 << 20, ge=0)
     """Bytes of waiting requests beyond which a request is refused."""
+    cacheBytes: int = Field(default=128 << 20, ge=0)
+    """Memory for whatever is cached of sessions, in bytes, roughly; least recently used ones give way."""
     hostRequestTimeoutMs: int = Field(default=120_000, ge=1)
     """How long the host may take to answer, in milliseconds."""
     engineTimeoutMs: int = Field(default=120_000, ge=1)
@@ -156,6 +160,8 @@ class Search(Part):
 
     meaning: Literal["off", "auto", "on"] = "off"
     """By meaning as well as by words (extra `semantic`); `auto` where the extra is installed."""
+    substrings: bool = True
+    """Index parts of words too (SQLite and memory); without it a search for them reads the messages."""
 
 
 class Model(Part):
@@ -215,6 +221,13 @@ class Retention(Part):
     """Folder where a session is written as lines of JSON before it is erased."""
 
 
+class Hosts(Part):
+    """`[hosts]`: what hosts may name in their `config`; heeded in the file only."""
+
+    stateDirs: list[str] = Field(default_factory=list[str])
+    """Folders in which a host may keep its state, in addition to the state folder."""
+
+
 class Sessions(Part):
     """`[sessions]`: sessions of which nothing is kept, by their keys or ids."""
 
@@ -257,6 +270,7 @@ class Configuration(Part):
     model: Model = Model()
     episodes: Episodes = Episodes()
     retention: Retention = Retention()
+    hosts: Hosts = Hosts()
     sessions: Sessions = Sessions()
     log: Log = Log()
     telemetry: Telemetry = Telemetry()

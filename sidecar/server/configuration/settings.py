@@ -20,6 +20,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_message_bytes: int = 256 * MEBIBYTE
     max_in_flight: int = 256
     max_parked_bytes: int = 64 * MEBIBYTE
+    cache_bytes: int = 128 * MEBIBYTE
     host_request_timeout_ms: int = 120_000
     engine_timeout_ms: int = 120_000
     default_token_budget: int = DEFAULT_TOKEN_BUDGET
@@ -31,6 +32,8 @@ class StoreSettings(Struct, frozen=True, kw_only=True):
     kind: Literal["sqlite", "memory", "postgres"] = "sqlite"
     path: Path | None = None
     url: str | None = None
+    url_by_host: bool = False
+    """True where the host names the server: then nothing of the operator's meets it."""
 
 
 class MemorySettings(Struct, frozen=True, kw_only=True):
@@ -53,6 +56,8 @@ class EngineEntry(Struct, frozen=True, kw_only=True):
     isolation: Literal["process", "inline"] | None = None
     """`None` leaves it to where the engine comes from."""
     memory_limit_mb: int = 1024
+    environment: tuple[str, ...] = ()
+    """Names of variables that its process is given in addition."""
     timeouts_ms: Mapping[str, int] = field(default_factory=dict[str, int])
     """By member of the engine, in wire spelling, such as `afterTurn`."""
 
@@ -140,6 +145,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The slot `plugins.slots.contextEngine`; `None` lets the host's capabilities decide."""
     entries: Mapping[str, EngineEntry] = field(default_factory=dict[str, EngineEntry])
     load_paths: tuple[str, ...] = ()
+    file: Path | None = None
+    """The configuration file, which need not be there."""
     links_file: Path | None = None
     """Where `engines link` keeps its list."""
     on_engine_failure: Literal["fail", "legacy"] = "fail"
@@ -160,8 +167,16 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether requests are handed over to OpenTelemetry."""
     search_meaning: Literal["off", "auto", "on"] = "off"
     """Whether messages are searched by their meaning too."""
+    search_substrings: bool = True
+    """Whether parts of words are indexed."""
     warnings: tuple[str, ...] = ()
     """Unknown keys and the like, for the log."""
+
+    @property
+    def private_places(self) -> tuple[str, ...]:
+        """Files and folders that are the sidecar's alone."""
+        places = [self.state_dir, self.store.path, self.file]
+        return tuple(str(place.absolute()) for place in places if place is not None)
 
     def entry(self, engine_id: str) -> EngineEntry:
         """The engine's part of the configuration; the default where it has none."""

@@ -11,11 +11,10 @@ from msgspec import Struct, json
 from sidecar.engine.calls import Made
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.pinned import Pin
-from sidecar.messages.units import units
-from sidecar.server.sessions.live import LiveSession
+from sidecar.messages.pairing import units
+from sidecar.server.sessions.live import PINS, LiveSession
 from sidecar.server.sessions.timeline import SessionTimeline
 
-PINS = "pins"
 REACH = 40
 """Messages on either side within which a pinned call finds its results, and a result its call."""
 

@@ -1,18 +1,20 @@
-"""Reconciles a host's transcript with the stored history: the host is the authority on what is live."""
+"""Reconciles the host's transcript with the store: what is live, what is new, what is ours."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
 from sidecar.engine.entry import Entry
-from sidecar.messages.folding import fold
-from sidecar.server.sessions.claims import claimed, known_of_earlier_turns
+from sidecar.messages.contract import IdentityKeys, Reading
+from sidecar.messages.text import fold, same_id
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.timeline import SessionTimeline, stored_timeline
 from sidecar.server.sessions.transcript import (
+    WINDOW,
     Aligned,
     HostMessage,
     HostTranscript,
@@ -20,15 +22,222 @@ from sidecar.server.sessions.transcript import (
     follow_transcript,
     match,
     read_messages,
+    settle,
 )
-from sidecar.server.sessions.unstored import live_entries, new_messages
+from sidecar.store.contract import SessionStore
+from sidecar.store.stored import NewMessage, SessionHead, SessionRef
+from sidecar.store.writes import SaveState
 
 if TYPE_CHECKING:
     from sidecar.server.sidecar import Sidecar
-    from sidecar.store.stored import NewMessage
+
+
+CLAIMED = "claimed"
+
+_COUNTED = re.compile(r"[A-Za-z]*[0-9]{0,4}")
+"""Ids that a provider may use again in every turn, such as `call_1`."""
 
 LISTS = 4
 """Lists of one turn that are remembered for the sake of messages that only they showed."""
+
+
+async def claimed(live: LiveSession) -> int:
+    """The position of the newest message of a committed turn, 0 where there is none."""
+    kept = await live.state(CLAIMED)
+    if kept is None or live.head is None:
+        return 0
+    entry = await live.stored.find(_message_id(kept))
+    return entry.place if entry else min(int(kept.partition(b" ")[0]), live.head.message_count)
+
+
+async def claim(live: LiveSession) -> None:
+    """Note that everything stored by now belongs to a committed turn."""
+    head = live.head
+    if head is None or not head.message_count:
+        return
+    newest = (await live.stored.up_to(head.message_count, head.message_count))[-1]
+    await live.save_state(CLAIMED, _value(head, newest.message_id))
+
+
+async def claim_anew(store: SessionStore, ref: SessionRef) -> None:
+    """Where the newest message of a committed turn is gone, note that all that are left belong to one."""
+    kept, head = await store.state(ref, CLAIMED), await store.session(ref)
+    if kept is None or head is None or await store.message(ref, _message_id(kept)):
+        return
+    newest = await store.messages(ref, head.message_count, head.message_count)
+    await store.write(SaveState(ref, CLAIMED, _value(head, newest[0].message_id) if newest else None))
+
+
+async def known_of_earlier_turns(
+    live: LiveSession, messages: Sequence[HostMessage], found: list[Entry | None], earlier: int
+) -> None:
+    """Complete `found` by messages up to position `earlier` that more than their text identifies."""
+    missing = [i for i, entry in enumerate(found) if entry is None and _identified(messages[i])]
+    if not missing:
+        return
+    first = max(1, earlier - 2 * len(messages) - WINDOW + 1)
+    known: dict[object, Entry] = {}
+    for entry in await live.stored.up_to(earlier, first):
+        for name in (("id", entry.message_id), *_names(entry.reading, entry.keys)):
+            known[name] = entry
+    for i in missing:
+        message = messages[i]
+        for name in (*_names(message.reading, message.keys), *_stub_names(message)):
+            if name in known:
+                found[i] = known[name]
+                break
+
+
+def _identified(message: HostMessage) -> bool:
+    return message.fenced or bool(_names(message.reading, message.keys))
+
+
+def _names(reading: Reading, keys: IdentityKeys) -> list[object]:
+    """By what a message is known apart from its text, the surest first."""
+    names: list[object] = []
+    if reading.inner_id:
+        names.append(("inner", reading.inner_id))
+    if keys.call and not any(_COUNTED.fullmatch(same_id(id)) for id in _call_ids(reading)):
+        names.append(("call", keys.call))
+    if keys.stamp:
+        names.append(("stamp", keys.stamp))
+    return names
+
+
+def _stub_names(message: HostMessage) -> list[object]:
+    return [("id", message.stub_of)] if message.stub_of else []
+
+
+def _call_ids(reading: Reading) -> list[str]:
+    return [call.id for call in reading.calls] or [result.call_id for result in reading.results]
+
+
+def _value(head: SessionHead, message_id: str) -> bytes:
+    return f"{head.message_count} {message_id}".encode("utf-8", "surrogatepass")
+
+
+def _message_id(value: bytes) -> str:
+    return value.partition(b" ")[2].decode("utf-8", "surrogatepass")
+
+
+def new_messages(
+    aligned: Sequence[Aligned], *, heartbeat_from: int | None = None, end: int | None = None
+) -> list[NewMessage]:
+    """The messages that are not stored, each in the place that its neighbours give it.
+
+    Those from index `heartbeat_from` on are a heartbeat's. Those behind the last stored one belong behind the
+    position `end`, if it is given, else behind everything.
+    """
+    unknown = [i for i, a in enumerate(aligned) if a.stored is None and not a.message.is_stub]
+    if not unknown:
+        return []
+    last = next((i for i in range(len(aligned) - 1, -1, -1) if aligned[i].stored), -1)
+    if end is not None and last >= 0 and (entry := aligned[last].stored):
+        end = max(end, entry.place)
+    new: list[NewMessage] = []
+    for i in unknown:
+        message = aligned[i].message
+        reading = message.reading
+        heartbeat = heartbeat_from is not None and i >= heartbeat_from
+        new.append(
+            NewMessage(
+                body=message.raw,
+                role=reading.role,
+                opens_turn=reading.opens_turn and not heartbeat,
+                inner_id=reading.inner_id,
+                timestamp_ms=reading.timestamp_ms,
+                heartbeat=heartbeat,
+                after=end if i > last else _behind(aligned, i),
+            )
+        )
+    return new
+
+
+def _behind(aligned: Sequence[Aligned], index: int) -> int:
+    """The stored position behind which the unknown message at `index` belongs."""
+    behind = next((entry.place for a in aligned[index:] if (entry := a.stored)), None)
+    for i in range(index - 1, -1, -1):
+        if entry := aligned[i].stored:
+            if entry.role != "system" or behind is None:
+                return entry.place
+            return max(entry.place, behind - 1)
+    return (behind or 1) - 1
+
+
+def live_entries(
+    live: LiveSession, aligned: Sequence[Aligned], base: int, before: Entry | None
+) -> list[Entry]:
+    """The host's list as engines see it, behind `base` stored messages, of which `before` is the last."""
+    naming = _Naming(live, before)
+    last = next((i for i in range(len(aligned) - 1, -1, -1) if aligned[i].stored), -1)
+    entries: list[Entry] = []
+    for i, (message, stored) in enumerate(aligned):
+        place = base + 1 + i
+        if stored is None:
+            if naming.newest is None and i < last:
+                naming.newest = next(a.stored for a in aligned[i:] if a.stored)
+            entries.append(naming.entry(message, place, at_end=i > last))
+            continue
+        naming.follow(stored)
+        raw = None if _keeps_stored(message) else message.raw
+        if place != stored.place or (raw is not None and raw != stored.raw):
+            stored = stored.moved(place, raw=raw)
+        entries.append(stored)
+    return entries
+
+
+def _keeps_stored(message: HostMessage) -> bool:
+    """True where the host's copy is not the message itself: a stub, or one with our own text in it.
+
+    Memory that the host has put behind the user's words is a part of the message from then on.
+    """
+    return message.fenced and not message.has_appendix
+
+
+class _Naming:
+    """Gives unknown messages the turns and ids that they are going to have, as far as that can be told."""
+
+    def __init__(self, live: LiveSession, newest: Entry | None) -> None:
+        self.newest: Entry | None = None
+        """The message in front, whose turn is joined or followed."""
+        self._live = live
+        self._opened = False
+        self._highest = live.head.turn_count if live.head else 0
+        self._named: dict[str, int] = {}
+        if newest is not None:
+            self.follow(newest)
+
+    def follow(self, stored: Entry) -> None:
+        """Take in the stored message in front; system messages alone have not opened the first turn."""
+        self.newest = stored
+        self._opened = self._opened or stored.turn > 1 or stored.role != "system"
+
+    def entry(self, message: HostMessage, place: int, *, at_end: bool) -> Entry:
+        """An unknown message as engines see it."""
+        live, reading = self._live, message.reading
+        turn, turn_id = (self.newest.turn, self.newest.turn_id) if self.newest else (1, "t1")
+        if at_end and reading.opens_turn:
+            if self._opened:
+                turn = max(self._highest, turn) + 1
+            self._highest, self._opened, turn_id = max(self._highest, turn), True, f"t{turn}"
+        name = message.made_up_id
+        number = self._named[name] = self._named.get(name, 0) + 1
+        entry = Entry(
+            message_id=f"{name}.{number}",
+            position=None,
+            place=place,
+            turn=turn,
+            turn_id=turn_id,
+            role=reading.role,
+            timestamp_ms=reading.timestamp_ms or live.opened_ms,
+            heartbeat=False,
+            raw=message.raw,
+            dialect=live.dialect,
+            cost=live.cost,
+            reading=reading,
+        )
+        self.newest = entry
+        return entry
 
 
 class Reconciler:
@@ -46,6 +255,7 @@ class Reconciler:
             timeline = stored_timeline(live)
             live.closed = max(live.closed, await _closed(live))
             return timeline
+        self._sidecar.dialect_watch.look_through(messages)
         transcript = await follow_transcript(live, list(map(bytes, messages)))
         front, talk, base = _parts(transcript.aligned, count)
         before = await live.stored.up_to(base, base) if base else []
@@ -77,17 +287,21 @@ class Reconciler:
 
         With `heartbeat`, the messages from index `turn_start` on are a heartbeat's.
         """
+        self._sidecar.dialect_watch.look_through(messages)
         transcript = await follow_transcript(live, list(map(bytes, messages)))
         begin = transcript.index_of_raw(turn_start) if heartbeat else len(transcript.aligned)
         return new_messages(transcript.aligned, heartbeat_from=begin)
 
-    def read(self, live: LiveSession, messages: Sequence[Raw]) -> list[HostMessage]:
+    async def read(self, live: LiveSession, messages: Sequence[Raw]) -> list[HostMessage]:
         """The messages of a turn, without those of ours.
 
         Raises:
             InvalidParams: one is no message.
         """
-        return [m for m in read_messages(live, list(map(bytes, messages))) if not m.ours]
+        self._sidecar.dialect_watch.look_through(messages)
+        read = read_messages(live, list(map(bytes, messages)))
+        await settle(live, read)
+        return [message for message in read if not message.ours]
 
     async def of_turn(
         self, live: LiveSession, read: Sequence[HostMessage], *, heartbeat: bool, committed: bool
@@ -163,7 +377,7 @@ def _end(live: LiveSession, shown: Shown, newest: Entry | None) -> int | None:
 def _stage(live: LiveSession, transcript: HostTranscript, prompt: str | None, newest: str | None) -> None:
     """Remember a list with unknown messages in front of the open turn, which its commit is going to bring."""
     aligned = transcript.aligned
-    until = _open_turn(aligned, prompt)
+    until = _open_turn(live, aligned, prompt)
     last = next((entry for i in range(until - 1, -1, -1) if (entry := aligned[i].stored)), None)
     live.closed = max(live.closed, last.place if last else 0)
     shown = live.shown
@@ -173,26 +387,27 @@ def _stage(live: LiveSession, transcript: HostTranscript, prompt: str | None, ne
     for earlier in shown:
         unknown.difference_update(earlier.raws)
     if unknown and len(shown) < LISTS:
-        shown.append(Shown(transcript.raws_before(until), newest))
+        raws = transcript.raws_before(until)
+        shown.append(Shown(raws, newest, sum(map(len, raws))))
 
 
-def _open_turn(aligned: Sequence[Aligned], prompt: str | None) -> int:
+def _open_turn(live: LiveSession, aligned: Sequence[Aligned], prompt: str | None) -> int:
     """The index at which the turn begins that the model is about to go on with."""
     if not aligned or _ends_turn(aligned[-1].message):
         return len(aligned)
     for index in range(len(aligned) - 1, -1, -1):
         reading = aligned[index].message.reading
         if reading.opens_turn:
-            return len(aligned) if prompt and not _says(reading.text, prompt) else index
+            return len(aligned) if prompt and not _says(live, reading, prompt) else index
     return len(aligned)
 
 
-def _says(text: str, prompt: str) -> bool:
-    if fold(text) == fold(prompt):
+def _says(live: LiveSession, reading: Reading, prompt: str) -> bool:
+    if fold(reading.text) == fold(prompt):
         return True
-    from sidecar.messages.appended import says
+    from sidecar.messages.identity import says
 
-    return says(text, prompt)
+    return says(reading, prompt, live.marks.ours(prompt, "user"))
 
 
 def _ends_turn(message: HostMessage | Entry) -> bool:

@@ -1,64 +1,155 @@
-"""The sessions that are in use, least recently used ones let go."""
+"""The sessions in use, and the spawned ones that wait for their subagent."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from collections import OrderedDict
+from collections.abc import Iterable
+from os import urandom
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from sidecar.server.sessions.live import LiveSession
-from sidecar.store.errors import FormatMismatch, SessionMissing
-from sidecar.store.stored import SessionHead
+from sidecar.engine.session import SpawnEndReason
+from sidecar.server.engines.session import spawned_session
+from sidecar.server.sessions.live import BASES, LiveSession
+from sidecar.store.admission import is_foreign
+from sidecar.store.errors import FormatMismatch, SessionMissing, SessionTaken, StoreError
+from sidecar.store.spawn import Spawn, SweepSpawns
+from sidecar.store.stored import SessionHead, SessionRef
+from sidecar.store.writes import Adopt
 
 if TYPE_CHECKING:
     from sidecar.server.sidecar import Sidecar
 
-KEPT = 256
-"""Sessions held in memory."""
-MOST_KEPT = 4 * KEPT
-"""The same where the lists of the host hold messages that are not stored yet."""
 
+_WEIGH_AGAIN_S = 0.25
+"""How soon after a request the sessions are weighed that it may have made heavier."""
 
-HEAVY_BYTES = 1 << 20
-"""A host's list of this size, and more, is kept of the sessions that were used last only."""
-HEAVY_KEPT = 32
+_log = logging.getLogger(__name__)
+
+NOWHERE = "\0nowhere"
+"""Follows a namespace: there nothing is stored, and no host can name it."""
+
+LONGEST_S = 3600.0
+"""Seconds after which is looked again at the latest: another process may have prepared something."""
+RETRY_S = 30.0
+"""Seconds after which is tried again where the store could not serve."""
 
 
 class SessionRegistry:
-    """Opens sessions, and keeps what is cached of them."""
+    """Opens sessions, and lets go of what is cached of the least recently used ones."""
 
     def __init__(self, sidecar: Sidecar) -> None:
         self._sidecar = sidecar
         self._recent: OrderedDict[str, LiveSession] = OrderedDict()
-        self._heavy: OrderedDict[str, None] = OrderedDict()
+        """Held sessions, the least recently used one first."""
+        self._weights: dict[str, int] = {}
+        self._bytes = 0
+        self._touched: set[str] = set()
+        """Sessions that may have become heavier since they were weighed."""
+        self._timer: asyncio.TimerHandle | None = None
         self._live: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
         """Also those that were let go while somebody still works on them: there is never a second one."""
+        self._tag = urandom(9).hex()
+        self._made = 0
+
+    def new_result_id(self) -> str:
+        """An id that no answer from this store has had, in this process or another one."""
+        self._made += 1
+        return f"{self._tag}-{self._made}"
 
     async def open(self, session_id: str, agent_id: str | None) -> LiveSession:
-        """A session, known to the store or not (then its `head` is `None`).
+        """A session that the agent makes its own, known to the store or not (then its `head` is `None`).
 
         Raises:
-            SessionMissing: it belongs to another agent.
+            SessionTaken: it belongs to another agent.
             FormatMismatch: it holds messages of another dialect.
         """
+        live = await self._refreshed(session_id, agent_id)
+        if live.head is not None:
+            # Another process may have stored a session of this name: what is held of ours is nothing then.
+            lost = is_foreign(live.head.agent_id, live.user)
+        else:
+            # A request that was refused, or left nothing behind, has not taken the id.
+            lost = live.is_bare and is_foreign(live.user, agent_id)
+        if lost:
+            self.forget(session_id)
+            live = await self._refreshed(session_id, agent_id)
+        if is_foreign(live.owner, agent_id):
+            raise SessionTaken(session_id)
+        head = live.head
+        if head is not None and head.message_format != self._sidecar.profile.message_format:
+            raise FormatMismatch(head.message_format)
+        if head is not None and head.agent_id is None and agent_id is not None:
+            await self._sidecar.store.write(Adopt(live.ref, agent_id))
+            await live.refresh()
+        live.user = live.owner or agent_id
+        return live
+
+    async def look(self, session_id: str, agent_id: str | None) -> LiveSession:
+        """A session for a request that makes none: one that an agent may not see is as one that is not there.
+
+        Raises:
+            FormatMismatch: it holds messages of another dialect.
+        """
+        if agent_id is not None:
+            owner, there = await self.owner(session_id)
+            if is_foreign(owner, agent_id) or (owner is None and not there):
+                sidecar = self._sidecar
+                ref = SessionRef(sidecar.profile.namespace + NOWHERE, session_id)
+                live = LiveSession(sidecar.store, ref, sidecar.dialect, sidecar.counter, sidecar.searching)
+                live.gone = True
+                return live
+        return await self.open(session_id, agent_id)
+
+    async def owner(self, session_id: str) -> tuple[str | None, bool]:
+        """Whose a session is, which need not be stored yet, and whether it is."""
+        head = await self._sidecar.store.session(self._sidecar.ref(session_id))
+        if head is not None:
+            return head.agent_id, True
         live = self._live.get(session_id)
+        return (await self._prepared_for(session_id) if live is None else live.user), False
+
+    async def head(self, session_id: str, agent_id: str | None) -> SessionHead | None:
+        """The head of a session that the agent may see, whatever dialect it is in."""
+        head = await self._sidecar.store.session(self._sidecar.ref(session_id))
+        return None if head is None or is_foreign(head.agent_id, agent_id) else head
+
+    async def stored_head(self, session_id: str, agent_id: str | None) -> SessionHead:
+        """The same, where there must be one.
+
+        Raises:
+            SessionMissing: there is none that the agent may see.
+        """
+        head = await self.head(session_id, agent_id)
+        if head is None:
+            raise SessionMissing(f"there is no session {session_id!r}")
+        return head
+
+    async def _refreshed(self, session_id: str, agent_id: str | None) -> LiveSession:
+        live = self._live.get(session_id)
+        new = live is None
         if live is None:
             sidecar = self._sidecar
             ref, searching = sidecar.ref(session_id), sidecar.searching
             live = LiveSession(sidecar.store, ref, sidecar.dialect, sidecar.counter, searching)
-            live.exempt = sidecar.exempt is not None and sidecar.exempt.of(session_id) is not None
+            exempt = sidecar.exempt
+            live.exempt = exempt is not None and exempt.of(session_id, None, agent_id) is not None
             self._live[session_id] = live
         self._recent[session_id] = live
         self._recent.move_to_end(session_id)
-        if len(self._recent) > KEPT:
-            self._let_one_go()
-        self._weigh(session_id, live)
-        head = await live.refresh()
-        if head:
-            check_owner(head, agent_id)
-            if head.message_format != self._sidecar.profile.message_format:
-                raise FormatMismatch(head.message_format)
+        self._touched.add(session_id)
+        self._trim(session_id)
+        if await live.refresh() is None and new:
+            live.user = await self._prepared_for(session_id)
         return live
+
+    async def _prepared_for(self, session_id: str) -> str | None:
+        """The agent of a child that was prepared and has stored nothing."""
+        spawn = await self._sidecar.store.spawn_of(self._sidecar.ref(session_id))
+        return None if spawn is None else spawn.child_agent_id
 
     def cached(self, session_id: str) -> LiveSession | None:
         """A session, if it is held in memory."""
@@ -67,9 +158,12 @@ class SessionRegistry:
     def forget(self, session_id: str) -> None:
         """Let go of a session that is deleted or begins anew; who still works on it keeps nothing of it."""
         self._recent.pop(session_id, None)
+        self._weigh(session_id)
         live = self._live.pop(session_id, None)
         if live is not None:
             live.gone = True
+            live.shrink(results=0)
+            live.shown = []
 
     def rewound(self, session_id: str) -> None:
         """Drop what the host has shown of a session before it was truncated."""
@@ -79,33 +173,129 @@ class SessionRegistry:
             live.transcript = None
             live.closed = 0
 
-    def _weigh(self, session_id: str, live: LiveSession) -> None:
-        """Of sessions with long lists, forget what can be read anew, but for those that were used last."""
-        if live.transcript is None or live.transcript.size < HEAVY_BYTES:
-            return
-        self._heavy[session_id] = None
-        self._heavy.move_to_end(session_id)
-        if len(self._heavy) > HEAVY_KEPT:
-            oldest = self._live.get(self._heavy.popitem(last=False)[0])
-            if oldest is not None:
-                oldest.transcript = None
-                oldest.stored.forget()
+    def _trim(self, opening: str | None = None) -> None:
+        """Bring what is cached back into its budget, from the least recently used session on."""
+        in_use = self._sidecar.lanes.in_use
+        for session_id in list(self._touched):
+            self._weigh(session_id)
+            if not in_use(session_id):
+                self._touched.discard(session_id)
+        limit = self._sidecar.settings.limits.cache_bytes
+        if self._bytes > limit:
+            for session_id, live in list(self._recent.items()):
+                if self._bytes <= limit:
+                    break
+                busy = session_id == opening or in_use(session_id)
+                live.shrink(results=BASES if busy else 0)
+                if not (busy or live.shown):
+                    del self._recent[session_id]
+                self._weigh(session_id)
+        if self._bytes > limit:
+            self._forget_staged(limit)
+        if self._touched and self._timer is None and not self._sidecar.closed:
+            self._timer = asyncio.get_running_loop().call_later(_WEIGH_AGAIN_S, self._weigh_again)
 
-    def _let_one_go(self) -> None:
-        """The least recently used session goes, one with messages that are not stored yet only if it must."""
-        for session_id, live in self._recent.items():
-            if not live.shown:
-                del self._recent[session_id]
+    def _forget_staged(self, limit: int) -> None:
+        """Let go of idle sessions with messages that are not stored; a whole transcript brings them again."""
+        for session_id, live in list(self._recent.items()):
+            if self._bytes <= limit:
                 return
-        if len(self._recent) > MOST_KEPT:
-            self._recent.popitem(last=False)
+            if not self._sidecar.lanes.in_use(session_id):
+                _log.info("forgot messages that were shown and not stored: limits.cacheBytes is reached")
+                live.shown = []
+                del self._recent[session_id]
+                self._weigh(session_id)
+
+    def _weigh_again(self) -> None:
+        self._timer = None
+        self._trim()
+
+    def _weigh(self, session_id: str) -> None:
+        live = self._recent.get(session_id)
+        weight = live.weight if live is not None else 0
+        self._bytes += weight - self._weights.pop(session_id, 0)
+        if weight:
+            self._weights[session_id] = weight
 
 
-def check_owner(head: SessionHead | None, agent_id: str | None) -> None:
-    """Refuse an agent that does not own the session, if it is there.
+class Spawns:
+    """Sweeps what expires, and tells engines what has ended."""
 
-    Raises:
-        SessionMissing: another agent owns it.
-    """
-    if head and head.agent_id is not None and agent_id is not None and head.agent_id != agent_id:
-        raise SessionMissing(f"session {head.ref.session_id!r} is another agent's")
+    def __init__(self, sidecar: Sidecar) -> None:
+        self._sidecar = sidecar
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    def watch(self, expires_ms: int | None) -> None:
+        """Sweep at that time, if nothing is to be swept earlier."""
+        if expires_ms is not None:
+            self._wake_in(min(max(expires_ms / 1000 - time.time(), 0.0) + 0.001, LONGEST_S))
+
+    def begin(self, after_s: float) -> None:
+        """Look after so many seconds for what has expired while no process was there."""
+        self._wake_in(after_s)
+
+    def close(self) -> None:
+        """Sweep no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def sweep(self) -> list[Spawn]:
+        """Remove what has expired; returns it."""
+        swept: list[Spawn] = await self._sidecar.store.write(SweepSpawns())
+        await self.ended(swept, "swept")
+        return swept
+
+    async def ended(self, spawns: Iterable[Spawn], reason: SpawnEndReason) -> None:
+        """Forget what is cached of the children, and tell their engines; one that fails is logged."""
+        sidecar = self._sidecar
+        for spawn in spawns:
+            if spawn.namespace != sidecar.profile.namespace:
+                continue
+            if spawn.child_id is not None and reason in ("deleted", "swept", "rolledBack"):
+                sidecar.sessions.forget(spawn.child_id)
+                await sidecar.episodes.forget(spawn.child_id)
+            sidecar.engines.forget()
+            try:
+                instance = await sidecar.engines.of(spawn.child_id or spawn.parent_id or "", None)
+                if instance.has("spawn_ended"):
+                    work = instance.engine.spawn_ended(spawned_session(spawn), reason)
+                    await sidecar.run_engine(instance, "subagent/ended", work)
+            except Exception:
+                _log.exception("the end of a spawned session was not told to its engine")
+
+    def _wake_in(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        if self._timer is not None:
+            if self._due <= due:
+                return
+            self._timer.cancel()
+        self._due = due
+        self._timer = loop.call_at(due, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._look())
+            self._task.add_done_callback(self._looked)
+
+    def _looked(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("expired spawns were not swept", exc_info=error)
+
+    async def _look(self) -> None:
+        try:
+            expiry = await self._sidecar.store.next_spawn_expiry()
+            if expiry is not None and expiry <= time.time() * 1000:
+                await self.sweep()
+                expiry = await self._sidecar.store.next_spawn_expiry()
+        except StoreError as error:
+            _log.warning("expired spawns were not swept: %s", error)
+            self._wake_in(RETRY_S)
+            return
+        self.watch(expiry)

@@ -1,7 +1,8 @@
-"""What a host's own list of messages is to a session: which are stored, which are new, which are ours."""
+"""The host's transcript: its messages, read and compared with what is stored."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,16 +11,117 @@ from sidecar.engine.entry import Entry
 from sidecar.messages.alignment import StoredItem, TranscriptItem, align
 from sidecar.messages.contract import Dialect, IdentityKeys, MessageError, Reading
 from sidecar.messages.fence import OPENING_BYTES
-from sidecar.messages.identity import keys, leading_keys, size, stands_for
+from sidecar.messages.identity import keys, leading_keys, size, stands_in, stub_refs, without_stubs
+from sidecar.messages.text import same_id
 from sidecar.rpc.errors import InvalidParams
-from sidecar.server.sessions.edited import match_edited, same_stamps
-from sidecar.server.sessions.live import LiveSession
-from sidecar.server.sessions.stored import made_up_name
+from sidecar.server.sessions.live import MEMORY, PINS, LiveSession
+from sidecar.server.sessions.timeline import ENTRY_OVERHEAD, made_up_in, made_up_name
+
+ALIKE = 0.95
+"""Share of the words of the shorter text that the other one has to have too."""
+NEAREST = 64
+"""Messages on either side of a gap that are compared with each other."""
+
+_WORD = re.compile(r"\w+")
 
 WINDOW = 64
 """Stored messages that are looked at beyond as many as the host's list has."""
+_FIXED_REFS = {"activityLog": ("log", "ack"), "note": ("history", "turn", "pinned")}
+_STATES = {
+    "summary": ("engine.default.digest",),
+    "recall": ("engine.recall.recall", "engine.lossless.hints"),
+    "memory": (MEMORY,),
+    "note": (PINS,),
+}
+"""Where what a mark of the first edition refers to is kept, by kind."""
 WIDEST = 4096
 """Stored messages that are looked at where nothing of the host's list is found."""
+
+
+class _Gap(NamedTuple):
+    stored: range
+    seen: range
+    closed: bool
+    """Known messages on both sides, so that nothing else can belong here."""
+
+
+def match_edited(
+    stored: Sequence[Reading], seen: Sequence[Reading], found: list[int | None], *, from_start: bool
+) -> None:
+    """Complete `found`, the index in `stored` for each message of `seen`, by messages with another text.
+
+    Looked for behind the first message that was found (`from_start`: also in front of it). As many unknown
+    messages as stored ones between two known ones, of the same roles, are the stored ones; elsewhere most of
+    the text has to be the same. Ids and time stamps that differ speak against it. System messages at the very
+    beginning of both sides (`from_start`) are one that the host makes anew.
+    """
+    if from_start and stored and seen and _is_same_system(stored[0], seen[0], found):
+        found[0] = 0
+    for gap in _gaps(len(stored), found, from_start):
+        if gap.closed and len(gap.stored) == len(gap.seen):
+            pairs = list(zip(gap.stored, gap.seen, strict=True))
+            if all(_may_be(stored[s], seen[t]) for s, t in pairs):
+                for s, t in pairs:
+                    found[t] = s
+                continue
+        begin = gap.stored.start
+        for t in gap.seen[:NEAREST]:
+            for s in range(begin, min(gap.stored.stop, begin + NEAREST)):
+                if _may_be(stored[s], seen[t]) and _is_like(stored[s], seen[t]):
+                    found[t], begin = s, s + 1
+                    break
+
+
+def same_stamps(stored: Sequence[Reading], seen: Sequence[Reading]) -> dict[int, int]:
+    """Indices in `seen` and `stored` of messages of one role whose time stamp occurs once on each side."""
+    kept = _once(stored)
+    if not kept:
+        return {}
+    pairs = ((t, kept.get(key, -1)) for key, t in _once(seen).items())
+    return {t: s for t, s in pairs if s >= 0 and t >= 0 and _may_be(stored[s], seen[t])}
+
+
+def _once(readings: Sequence[Reading]) -> dict[tuple[str, int], int]:
+    found: dict[tuple[str, int], int] = {}
+    for index, reading in enumerate(readings):
+        if reading.timestamp_ms is not None:
+            key = (reading.wire_role, reading.timestamp_ms)
+            found[key] = -1 if key in found else index
+    return found
+
+
+def _gaps(count: int, found: Sequence[int | None], from_start: bool) -> list[_Gap]:
+    gaps: list[_Gap] = []
+    kept, at, open_ended = -1, -1, not from_start
+    for index, match in enumerate(found):
+        if match is not None:
+            if not open_ended and match - kept > 1 and index - at > 1:
+                gaps.append(_Gap(range(kept + 1, match), range(at + 1, index), True))
+            kept, at, open_ended = match, index, False
+    if kept >= 0 and count - kept > 1 and len(found) - at > 1:
+        gaps.append(_Gap(range(kept + 1, count), range(at + 1, len(found)), False))
+    return gaps
+
+
+def _may_be(kept: Reading, seen: Reading) -> bool:
+    """Whether nothing but the text of a message speaks against it being the stored one."""
+    if kept.role != seen.role or kept.wire_role != seen.wire_role or seen.mark is not None:
+        return False
+    if kept.inner_id is not None and seen.inner_id is not None and kept.inner_id != seen.inner_id:
+        return False
+    if kept.timestamp_ms is not None and seen.timestamp_ms is not None:
+        return kept.timestamp_ms == seen.timestamp_ms
+    return len(kept.calls) == len(seen.calls) and len(kept.results) == len(seen.results)
+
+
+def _is_same_system(kept: Reading, seen: Reading, found: Sequence[int | None]) -> bool:
+    return kept.role == "system" and found[0] is None and 0 not in found and _may_be(kept, seen)
+
+
+def _is_like(kept: Reading, seen: Reading) -> bool:
+    ours, theirs = set(_WORD.findall(kept.text)), set(_WORD.findall(seen.text))
+    fewer = min(len(ours), len(theirs))
+    return fewer >= 3 and len(ours & theirs) >= ALIKE * fewer
 
 
 class HostMessage:
@@ -46,19 +148,23 @@ class HostMessage:
             self._reading = self._dialect.read(self.raw)
         return self._reading
 
+    def take_for(self, reading: Reading) -> None:
+        """Say what the message says, where not all that seemed ours is."""
+        self._reading, self._keys = reading, None
+
     @property
     def stub_of(self) -> str | None:
-        """The id of the stored message whose results are stubs in this one."""
-        return stands_for(self.reading) if self.fenced else None
+        """The id of the stored message whose results or images are stubs in this one."""
+        return next(iter(stub_refs(self.reading)), None) if self.fenced else None
 
     @property
     def has_appendix(self) -> bool:
         """True where memory stands behind the words of the user."""
         if not self.fenced or self.reading.role != "user" or self.reading.results:
             return False
-        from sidecar.messages.appended import has_appendix
+        from sidecar.messages.identity import has_appendix
 
-        return has_appendix(self.reading.text)
+        return has_appendix(self.reading)
 
     @property
     def ours(self) -> bool:
@@ -111,6 +217,11 @@ class HostTranscript(NamedTuple):
     size: int
     """Bytes of all messages."""
 
+    @property
+    def weight(self) -> int:
+        """Memory that the list takes, in bytes, roughly."""
+        return 2 * self.size + ENTRY_OVERHEAD * len(self.raws)
+
     def raws_before(self, index: int) -> Sequence[bytes]:
         """The raw messages in front of the one at `index` of `aligned`."""
         return self.raws[: bisect_right(self.counts, index)]
@@ -126,6 +237,8 @@ class Shown(NamedTuple):
     raws: Sequence[bytes]
     newest: str | None
     """Id of the newest message that was stored by then; what came later belongs behind the list."""
+    size: int
+    """Bytes of the messages."""
 
 
 def read_messages(
@@ -138,7 +251,7 @@ def read_messages(
     """
     messages: list[HostMessage] = []
     for i, raw in enumerate(raws, first):
-        message = HostMessage(raw, live.dialect)
+        message = HostMessage(raw, live.list_dialect)
         try:
             _ = message.reading
         except MessageError as error:
@@ -147,6 +260,54 @@ def read_messages(
             ) from None
         messages.append(message)
     return messages
+
+
+async def settle(live: LiveSession, messages: Sequence[HostMessage]) -> None:
+    """Take for what they say what refers to nothing in this session, whatever its mark."""
+    for message in messages:
+        if not message.fenced:
+            continue
+        if stub_refs(message.reading) and not await has_wholes(live, message.reading):
+            message.take_for(without_stubs(message.reading))
+        if message.reading.mark and not await _resolves(live, message):
+            message.take_for(live.dialect.read(message.raw))
+
+
+async def has_wholes(live: LiveSession, reading: Reading) -> bool:
+    """Whether the messages of which stubs in this one speak are in the session, and it is made of them."""
+    wholes: list[Reading] = []
+    for ref in stub_refs(reading):
+        if made_up_in(ref) is not None:  # shown by the host, and not stored yet
+            return True
+        stored = await live.store.message(live.ref, ref)
+        if stored is None:
+            return False
+        wholes.append(live.dialect.read(stored.body))
+    return stands_in(reading, wholes)
+
+
+async def _resolves(live: LiveSession, message: HostMessage) -> bool:
+    """Whether the mark of a whole message holds; one of the first edition has to refer to something."""
+    reading = message.reading
+    if reading.mark is None or live.dialect.read(message.raw).mark == reading.mark:
+        return True
+    kind, ref = reading.mark
+    if kind in ("stub", "noResult"):
+        return True
+    if kind == "summary" and (ref == "notes" or await live.store.summary_nodes(live.ref, [ref])):
+        return True
+    if ref in _FIXED_REFS.get(kind, ()):
+        return True
+    known = [await live.state(name) for name in _STATES.get(kind, ())]
+    if kind == "memory":
+        from sidecar.memory.coordinator import mark_of
+        from sidecar.memory.record import decoded
+
+        record = decoded(known[0])
+        given = [*record.turns, *([record.start] if record.start else [])]
+        return any(mark_of(injection.name, injection.body).ref == ref for injection in given)
+    named = ref.removeprefix("digest-").encode()
+    return any(value is not None and named in value for value in known)
 
 
 async def follow_transcript(live: LiveSession, raws: Sequence[bytes]) -> HostTranscript:
@@ -162,6 +323,7 @@ async def follow_transcript(live: LiveSession, raws: Sequence[bytes]) -> HostTra
     counts: list[int] = []
     if known is not None:
         same = _same_start(known.raws, raws)
+        raws = [*known.raws[:same], *raws[same:]]  # the same bytes are held once
         if known.version != version:
             same = min(same, _settled(known)) if known.version[:2] == version[:2] else 0
         counts = known.counts[:same]
@@ -170,6 +332,7 @@ async def follow_transcript(live: LiveSession, raws: Sequence[bytes]) -> HostTra
         aligned = await _stored_start(live, raws)
         counts = list(range(1, len(aligned) + 1))
     rest = read_messages(live, raws[len(counts) :], first=len(counts))
+    await settle(live, rest)
     taken = [message for message in rest if not message.ours]
     behind = next((a for a in reversed(aligned) if a.stored), None)
     stored = await match(live, taken, behind=behind)
@@ -258,7 +421,22 @@ def _match(
         leading_keys=lambda i: leading_keys(messages[i].reading),
     )
     match_edited(kept, seen, indices, from_start=whole and from_start)
+    for t, s in enumerate(indices):
+        if s is not None and _has_new_results(seen[t], kept, s):
+            indices[t] = None
     return [None if index is None else entries[index] for index in indices]
+
+
+def _has_new_results(seen: Reading, kept: Sequence[Reading], index: int) -> bool:
+    """Whether a host has merged results that are not stored into the message that `index` has."""
+    new = {same_id(result.call_id) for result in seen.results}
+    if len(new) <= len(kept[index].results):
+        return False
+    for reading in kept[index:]:
+        new -= {same_id(result.call_id) for result in reading.results}
+        if not new or (reading.calls and reading is not kept[index]):
+            break
+    return bool(new)
 
 
 def _stored_item(entry: Entry) -> StoredItem:

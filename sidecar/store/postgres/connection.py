@@ -1,5 +1,6 @@
 """Connections to the server, typed and set up for durable writes."""
 
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
@@ -62,11 +63,19 @@ class Connection(Protocol):
     def closed(self) -> bool: ...
 
 
-def checked_conninfo(url: str) -> str:
+_FILES = ("passfile", "service", "sslcert", "sslkey", "sslrootcert", "sslcrl", "sslcrldir")
+"""Parameters of a connection that name a file, or a section of one."""
+_NO_FILE = f"{os.devnull}/none"
+
+
+def checked_conninfo(url: str, *, by_host: bool = False) -> str:
     """The connection with our defaults.
 
+    A server that the host names is shown nothing of the operator's: not what is in the variables of libpq,
+    which are removed from this process's environment, nor passwords and keys in the files of libpq.
+
     Raises:
-        StoreUnavailable: it is no PostgreSQL connection.
+        StoreUnavailable: it is no PostgreSQL connection, or the host names a file.
     """
     try:
         given = conninfo_to_dict(url)
@@ -75,7 +84,17 @@ def checked_conninfo(url: str) -> str:
             "store.url is no PostgreSQL connection",
             "Write it as postgresql://user:password@host:5432/database.",
         ) from error
-    return make_conninfo("", **{**_DEFAULTS, **given})
+    if not by_host:
+        return make_conninfo("", **{**_DEFAULTS, **given})
+    if named := next((name for name in _FILES if name in given), None):
+        raise StoreUnavailable(
+            f"store.url names a file in {named}, which a host may not",
+            "Set store.url in the configuration file.",
+        )
+    for variable in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[variable]
+    nothing = dict.fromkeys(("passfile", "sslcert", "sslkey"), _NO_FILE)
+    return make_conninfo("", **{**_DEFAULTS, **given, **nothing, "gssencmode": "disable"})
 
 
 def connect(conninfo: str) -> Connection:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from sidecar.store.admission import meant_by_key
 from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.expiring import EXPIRED
 from sidecar.store.postgres.buffer import PostgresBuffers
@@ -14,6 +15,7 @@ from sidecar.store.postgres.spawns import PostgresSpawns
 from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import MessageRow, SessionRecord
+from sidecar.store.search import SearchState
 from sidecar.store.spawn import SNAPSHOTS
 from sidecar.store.stored import SessionHead, SessionRef, StoredMessage, SummaryNode
 
@@ -22,16 +24,14 @@ _BYTES = 8 << 20
 
 _SESSIONS = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (%s::text IS NULL OR namespace = %s) "
-    "AND (%s::bigint IS NULL OR (updated_ms, uid) < (%s, %s)) ORDER BY updated_ms DESC, uid DESC LIMIT %s"
+    "AND (%s::bigint IS NULL OR (updated_ms, uid) < (%s, %s)) "
+    "AND (%s::text IS NULL OR agent_id IS NULL OR agent_id = %s) ORDER BY updated_ms DESC, uid DESC LIMIT %s"
 )
 _IDLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE updated_ms < %s AND right(namespace, %s::int) <> %s "
     "ORDER BY namespace <> %s, updated_ms, uid LIMIT %s"
 )
-_USED = (
-    "SELECT coalesce(sum(pg_column_size(messages.*)), 0)::bigint + "
-    "(SELECT coalesce(sum(pg_column_size(search_blocks.*)), 0)::bigint FROM search_blocks) FROM messages"
-)
+_USED = "SELECT coalesce(sum(pg_column_size(messages.*)), 0)::bigint FROM messages"
 """What rows take; what is free inside of the tables, or waits to be vacuumed, does not count."""
 _SUMMARY = "SELECT node_id, first_position, last_position, text, tokens, quality, created_ms, depth, sources "
 _SUMMARY_NODES = _SUMMARY + "FROM summaries WHERE session = %s AND node_id = ANY(%s)"
@@ -64,17 +64,17 @@ class PostgresLookups(PostgresReads):
         """Give the view up."""
         self.cursor.execute("ROLLBACK")
 
-    def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
+    def session_by_key(self, namespace: str, session_key: str, agent_id: str | None) -> SessionHead | None:
         """See `Lookups`."""
-        uid = self.spawns.bound_to(namespace, session_key)
-        return self.session_of(uid).head() if uid is not None else None
+        record = meant_by_key(self.spawns.bound(namespace, session_key), agent_id, self.session_of)
+        return None if record is None else record.head()
 
     def sessions(
-        self, namespace: str | None, limit: int, cursor: str | None
+        self, namespace: str | None, limit: int, cursor: str | None, agent_id: str | None
     ) -> tuple[list[SessionHead], str | None]:
         """See `Lookups`."""
         stamp, uid = (None, None) if cursor is None else decode_cursor(cursor)
-        bindings = (namespace, namespace, stamp, stamp, uid, limit + 1)
+        bindings = (namespace, namespace, stamp, stamp, uid, agent_id, agent_id, limit + 1)
         found = [session_record(row) for row in self.query(_SESSIONS, bindings)]
         page = found[:limit]
         rest = encode_cursor(page[-1]) if page and len(found) > limit else None
@@ -88,6 +88,10 @@ class PostgresLookups(PostgresReads):
     def used_bytes(self) -> int:
         """See `Lookups`."""
         return self.value(_USED)
+
+    def search_state(self) -> SearchState:
+        """See `Lookups`."""
+        return SearchState(self.value("SELECT count(*) FROM messages WHERE words IS NULL"))
 
     def summaries(self, ref: SessionRef, *, texts: bool = True) -> list[SummaryNode]:
         """See `Lookups`."""

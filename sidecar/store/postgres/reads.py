@@ -9,7 +9,8 @@ from sidecar.store.stored import SessionRef, SessionSettings
 
 SESSION_COLUMNS = (
     "uid, namespace, session_id, message_format, tag, agent_id, session_key, created_ms, updated_ms, "
-    "revision, message_count, lift, turn_count, turn_opened, turn_label, parent, shared"
+    "revision, message_count, lift, turn_count, turn_opened, turn_label, parent, shared, "
+    "family, first_edition"
 )
 MESSAGE_COLUMNS = (
     "row_id, session, position, turn, role, timestamp_ms, flags, name, number, turn_label, inner_id, body"

@@ -9,8 +9,8 @@ from sidecar.store.stored import SessionRef
 _COLUMNS = ", ".join(Spawn._fields)
 _ADD = f"INSERT INTO spawns ({_COLUMNS}) VALUES ({', '.join(['%s'] * len(Spawn._fields))})"
 _OF_PREPARATION = "left(preparation_id, 200) = left(%s, 200) AND preparation_id = %s AND namespace = %s"
-_OF_KEY = "left(child_key, 200) = left(%s, 200) AND child_key = %s AND namespace = %s"
-_OF_SESSION = "left(child_id, 200) = left(%s, 200) AND child_id = %s AND namespace = %s"
+_OF_KEY = "left(child_key, 200) = left(%s, 200) AND child_key = %s AND namespace = %s AND ended_ms IS "
+_OF_SESSION = "left(child_id, 200) = left(%s, 200) AND child_id = %s AND namespace = %s AND ended_ms IS "
 
 
 class PostgresSpawns:
@@ -36,19 +36,31 @@ class PostgresSpawns:
 
     def of_key(self, namespace: str, child_key: str) -> list[Spawn]:
         """See `SpawnRows`."""
-        return self._of(_OF_KEY, child_key, child_key, namespace)
+        return self._of(_OF_KEY + "NULL", child_key, child_key, namespace)
+
+    def ended_of_key(self, namespace: str, child_key: str) -> list[Spawn]:
+        """See `SpawnRows`."""
+        return self._of(_OF_KEY + "NOT NULL", child_key, child_key, namespace)
+
+    def drop_ended(self, ref: SessionRef) -> None:
+        """See `SpawnRows`."""
+        bindings = (ref.session_id, ref.session_id, ref.namespace)
+        self._reads.query(f"DELETE FROM spawns WHERE {_OF_SESSION} NOT NULL RETURNING 1", bindings)
 
     def of_session(self, ref: SessionRef) -> Spawn | None:
         """See `SpawnRows`."""
-        found = self._of(_OF_SESSION, ref.session_id, ref.session_id, ref.namespace)
+        found = self._of(_OF_SESSION + "NULL", ref.session_id, ref.session_id, ref.namespace)
         return found[-1] if found else None
 
-    def bound_to(self, namespace: str, session_key: str) -> int | None:
-        """See `SpawnRows`."""
-        return self._reads.value(
-            "SELECT session FROM session_keys WHERE session_key = %s AND namespace = %s",
+    def bound(self, namespace: str, session_key: str) -> dict[str | None, int]:
+        """See `SpawnRows`; a long name is cut in the index, so the session tells whose binding it is."""
+        found = self._reads.query(
+            "SELECT CASE WHEN bound.agent_id <> '' THEN sessions.agent_id END, bound.session "
+            "FROM session_keys AS bound JOIN sessions ON sessions.uid = bound.session "
+            "WHERE bound.session_key = %s AND bound.namespace = %s",
             (short(session_key), short(namespace)),
         )
+        return dict(found)
 
     def expired(self, now_ms: int) -> list[Spawn]:
         """See `SpawnRows`."""

@@ -25,7 +25,7 @@ ADD_SESSION = f"INSERT INTO sessions ({_NEW_SESSION}) VALUES ({_marks(_NEW_SESSI
 SAVE_SESSION = (
     "UPDATE sessions SET agent_id = %s, session_key = %s, updated_ms = %s, revision = %s, "
     "message_count = %s, lift = %s, turn_count = %s, turn_opened = %s, turn_label = %s, parent = %s, "
-    "shared = %s WHERE uid = %s"
+    "shared = %s, family = %s, first_edition = %s WHERE uid = %s"
 )
 ADD_ROW = f"INSERT INTO messages ({MESSAGE_COLUMNS}) VALUES ({_marks(MESSAGE_COLUMNS)})"
 _FACTS = "row_id, tokens, call_key, stamp_key, text_key"
@@ -51,9 +51,9 @@ MOVE_ROWS = (
     "WHERE session = %s AND position BETWEEN %s AND %s"
 )
 COPY_ROWS = (
-    f"INSERT INTO messages ({MESSAGE_COLUMNS}) "
+    f"INSERT INTO messages ({MESSAGE_COLUMNS}, words) "
     f"SELECT position + %s, %s, position, turn, role, timestamp_ms, {_FLAGGED}, {_WRITTEN_OUT}, NULL, "
-    "turn_label, inner_id, body FROM messages WHERE session = %s AND position BETWEEN %s AND %s"
+    "turn_label, inner_id, body, words FROM messages WHERE session = %s AND position BETWEEN %s AND %s"
 )
 COPY_FACTS = (
     f"INSERT INTO facts ({_FACTS}) SELECT position + %s, tokens, call_key, stamp_key, text_key "

@@ -2,14 +2,14 @@
 
 import asyncio
 from asyncio import CancelledError
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator, Hashable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.connection import checked_conninfo
 from sidecar.store.postgres.lookups import PostgresLookups
-from sidecar.store.postgres.readers import Readers
+from sidecar.store.postgres.readers import Outage, Readers
 from sidecar.store.postgres.writer import Writer
 from sidecar.store.reads_on_loop import Lookups, SessionReads
 from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
@@ -18,7 +18,10 @@ from sidecar.store.submitting import Submitting, refuse
 from sidecar.store.writes import Write
 
 if TYPE_CHECKING:
-    from sidecar.store.postgres.search import Searches
+    from sidecar.store.postgres.tsvector import TsvectorReads
+    from sidecar.store.search.answer import Turns
+    from sidecar.store.search.rank import Contents
+    from sidecar.store.search.scope import SearchReads
 
 _T = TypeVar("_T")
 _Reads = TypeVar("_Reads", bound=PostgresLookups)
@@ -26,6 +29,7 @@ _Reads = TypeVar("_Reads", bound=PostgresLookups)
 _WAIT_S = 10.0
 """How long a request waits for a server that is away."""
 _READERS = 4
+_SEARCHERS = 2
 
 
 class PostgresStore(Submitting, SessionReads):
@@ -36,15 +40,26 @@ class PostgresStore(Submitting, SessionReads):
 
     kind = "postgres"
 
-    def __init__(self, url: str, *, wait_s: float = _WAIT_S, extract: Extract | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        wait_s: float = _WAIT_S,
+        extract: Extract | None = None,
+        url_by_host: bool = False,
+    ) -> None:
         super().__init__()
+        self.secrets: list[bytes] = []
         self._url = url
+        self._url_by_host = url_by_host
         self._wait_s = wait_s
         self._extract = extract or plain_text
-        self._searches: Searches | None = None
+        self._searchers: Readers[TsvectorReads] | None = None
+        self._turns: Turns | None = None
         self._writer: Writer | None = None
         self._readers: Readers[PostgresLookups] | None = None
         self._closed: asyncio.Event | None = None
+        self._outage: Outage | None = None
 
     async def open(self) -> None:
         """See `SessionStore`.
@@ -55,10 +70,12 @@ class PostgresStore(Submitting, SessionReads):
         loop = self._loop = asyncio.get_running_loop()
         opened: asyncio.Future[StoreUnavailable | None] = loop.create_future()
         closed = asyncio.Event()
-        conninfo = checked_conninfo(self._url)
+        conninfo = checked_conninfo(self._url, by_host=self._url_by_host)
+        outage = self._outage = Outage(conninfo)
         writer = Writer(
             conninfo,
             self._wait_s,
+            outage,
             opened=lambda error: self._call(_settle, opened, error),
             completed=lambda writes: self._call(self.tell, writes),
             closed=lambda: self._call(closed.set),
@@ -69,18 +86,23 @@ class PostgresStore(Submitting, SessionReads):
         if error is not None:
             raise error
         self._writer, self._closed = writer, closed
-        self._readers = Readers(conninfo, self._wait_s, threads=_READERS, reads=PostgresLookups)
+        self.secrets = writer.secrets
+        self._readers = Readers(conninfo, self._wait_s, outage, threads=_READERS, reads=PostgresLookups)
 
     async def close(self) -> None:
         """See `SessionStore`."""
         writer, self._writer = self._writer, None
         readers, self._readers = self._readers, None
-        searches, self._searches = self._searches, None
+        searchers, self._searchers = self._searchers, None
+        if self._turns is not None:
+            self._turns.end()
+        if self._outage is not None:
+            self._outage.close()
         if writer is not None:
             writer.end()
         if self._closed is not None:
             await self._closed.wait()
-        for opened in (readers, searches):
+        for opened in (readers, searchers):
             if opened is not None:
                 await asyncio.to_thread(opened.close)
 
@@ -108,18 +130,19 @@ class PostgresStore(Submitting, SessionReads):
 
     async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
         """See `SessionSearch`."""
-        from sidecar.store.indexing.searching import search_steps
+        from sidecar.store.search.answer import search_session
 
-        return await self._searching().run(lambda reads, gaps: search_steps(reads, gaps, ref, query), _asked)
+        return await self._searched(ref, lambda reads, contents: search_session(reads, ref, query, contents))
 
     async def search_sessions(
         self, namespace: str, query: SearchQuery, *, without: Collection[SessionRef] = ()
     ) -> SessionsResult:
         """See `SessionSearch`."""
-        from sidecar.store.indexing.across import sessions_steps
+        from sidecar.store.search.answer import search_sessions
 
-        return await self._searching().run(
-            lambda reads, gaps: sessions_steps(reads, gaps, namespace, query, without), _asked
+        return await self._searched(
+            (namespace, query.agent_id),
+            lambda reads, contents: search_sessions(reads, namespace, query, without, contents),
         )
 
     @property
@@ -127,15 +150,23 @@ class PostgresStore(Submitting, SessionReads):
         """Whether messages wait to be indexed, or are being indexed now."""
         return self._writer is not None and self._writer.indexing
 
-    def _searching(self) -> "Searches":
-        """Made when it is asked for first."""
-        if self._readers is None:
+    async def _searched(
+        self, of: Hashable, start: "Callable[[SearchReads, Contents], Generator[None, None, _T]]"
+    ) -> _T:
+        if self._readers is None or self._outage is None:
             raise StoreUnavailable("the store is not open")
-        if self._searches is None:
-            from sidecar.store.postgres.search import Searches
+        if self._searchers is None or self._turns is None:
+            from sidecar.store.postgres.tsvector import TsvectorReads
+            from sidecar.store.search.answer import Turns
 
-            self._searches = Searches(checked_conninfo(self._url), self._wait_s, self._extract)
-        return self._searches
+            self._turns = Turns(self._extract)
+            conninfo = checked_conninfo(self._url, by_host=self._url_by_host)
+            self._searchers = Readers(
+                conninfo, self._wait_s, self._outage, threads=_SEARCHERS, reads=TsvectorReads
+            )
+        searchers, contents = self._searchers, self._turns.contents
+        async with self._turns.of(of) as turn:
+            return await _asked(searchers, lambda reads: turn.carry_out(start(reads, contents)))
 
     def _call(self, callback: Callable[..., object], *values: object) -> None:
         """Call on the loop; nothing is left to tell once the loop is closed."""

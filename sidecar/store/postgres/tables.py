@@ -7,7 +7,6 @@ import msgspec
 from sidecar.store.postgres.buffer import PostgresBuffers
 from sidecar.store.postgres.connection import Connection, Row, Value
 from sidecar.store.postgres.escaping import short
-from sidecar.store.postgres.index_tables import ACROSS, BEHIND, MOVE, SHIFT, erase
 from sidecar.store.postgres.locking import places_of, runs_alone, sessions_of
 from sidecar.store.postgres.reads import PostgresReads, session_record
 from sidecar.store.postgres.schema import LOCKS, STRUCTURE_LOCK
@@ -37,9 +36,6 @@ from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.stored import Facts, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.writes import DERIVED, Write
 
-_LONG_MESSAGE = 1_024
-"""Bytes of a body that count as one more message for the index."""
-_MUCH = 1_000.0
 _BLOCK = 256
 """Row ids taken in one go; the increment of their sequence."""
 
@@ -62,14 +58,11 @@ class PostgresTables(PostgresReads):
         self._added: list[MessageRow] = []
         self._facts: list[tuple[int, ...]] = []
         self._row_ids = range(0)
-        self.touched: dict[int, float] = {}
-        """How much the last transaction has written to which sessions, counted as messages."""
 
     def begin(self, batch: Sequence[Write], writer_id: str, number: int, now_ms: int) -> None:
         """Begin a transaction that has the sessions of the batch to itself, and note its number."""
         self.now_ms = now_ms
         self.forget()
-        self.touched = {}
         sessions = sessions_of(batch)
         alone = LOCK_ALONE if runs_alone(batch) else LOCK_SHARED
         locking = self._locking
@@ -164,29 +157,21 @@ class PostgresTables(PostgresReads):
     def add_row(self, row: MessageRow, facts: Facts | None) -> None:
         """See `Tables`."""
         self._added.append(row)
-        self.touched[row.session] = self.touched.get(row.session, 0.0) + 1 + len(row.body) / _LONG_MESSAGE
         if facts is not None:
             self._facts.append((row.row_id, *facts))
 
     def shift_rows(self, uid: int, first: int, by: int) -> None:
         """See `Tables`."""
-        self._drop_segments(ACROSS, uid, first, first, first - 1, first)
-        self._change(SHIFT, by, uid, first)
-        self.touched[uid] = _MUCH
         self._change(SHIFT_AWAY, by, uid, first)
         self._change(SHIFT_BACK, uid)
 
     def drop_rows(self, uid: int, first: int) -> None:
         """See `Tables`."""
-        self._drop_segments(BEHIND, uid, first)
         self._change(f"DELETE FROM facts WHERE row_id IN ({ROWS_FROM})", uid, first)
         self._change("DELETE FROM messages WHERE session = %s AND position >= %s", uid, first)
 
     def move_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
         """See `Tables`."""
-        self._drop_segments(ACROSS, source.uid, first, first, last, last + 1)
-        self._change(MOVE, uid, source.uid, first, last)
-        self.touched[uid] = self.touched[source.uid] = _MUCH
         self._change(MOVE_ROWS, source.tag, uid, source.uid, first, last)
 
     def copy_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
@@ -194,7 +179,6 @@ class PostgresTables(PostgresReads):
         base = self.take_row_ids(last - first + 1) - first
         self._change(COPY_ROWS, base, uid, source.tag, source.uid, first, last)
         self._change(COPY_FACTS, base, source.uid, first, last)
-        self.touched[uid] = _MUCH
 
     def opener_before(self, uid: int, position: int) -> bool:
         """See `Tables`."""
@@ -204,14 +188,15 @@ class PostgresTables(PostgresReads):
         """See `Tables`."""
         self._change(SAVE_FACTS, *facts, uid, position)
 
-    def bind_key(self, namespace: str, session_key: str, uid: int) -> None:
+    def bind_key(self, namespace: str, session_key: str, agent_id: str | None, uid: int) -> None:
         """See `Tables`."""
         self._change(
-            "INSERT INTO session_keys (namespace, session_key, session) VALUES (%s, %s, %s) "
-            "ON CONFLICT (session_key, namespace) DO UPDATE SET session = excluded.session "
+            "INSERT INTO session_keys (namespace, session_key, agent_id, session) VALUES (%s, %s, %s, %s) "
+            "ON CONFLICT (session_key, namespace, agent_id) DO UPDATE SET session = excluded.session "
             "WHERE session_keys.session <> excluded.session",
             short(namespace),
             short(session_key),
+            short(agent_id or ""),
             uid,
         )
 
@@ -267,6 +252,7 @@ class PostgresTables(PostgresReads):
             "DELETE FROM settings WHERE namespace = %s AND scope = 'session' AND scope_id = %s", *key
         )
         self.buffers.drop_session(ref)
+        self.spawns.drop_ended(ref)
 
     def add_summary(self, uid: int, node: SummaryNode) -> None:
         """See `Tables`."""
@@ -296,10 +282,6 @@ class PostgresTables(PostgresReads):
     def copy_summaries(self, uid: int, target: int, last: int) -> None:
         """See `Tables`."""
         self._change(COPY_SUMMARIES, target, uid, last)
-
-    def _drop_segments(self, which: str, *bindings: int) -> None:
-        for uid in erase(self, self.query(which, bindings)):
-            self.touched[uid] = _MUCH
 
     def _change(self, statement: str, *bindings: Value) -> int:
         """Run a statement; how many rows it changed."""
@@ -341,4 +323,6 @@ def _mutable(record: SessionRecord) -> tuple[str | int | None, ...]:
         record.turn_label,
         record.parent,
         record.shared,
+        record.family,
+        record.first_edition,
     )

@@ -99,6 +99,22 @@ def vacuum(url: str, progress: Progress, *, full: bool) -> tuple[int, int]:
     return _with_server(url, tidy)
 
 
+def reindex(url: str) -> None:
+    """Empty the search index; the next `serve` makes it behind its start.
+
+    Raises:
+        StoreUnavailable: there is no store, it is newer or older, or the server cannot be reached.
+    """
+
+    def empty(connection: Connection) -> None:
+        cursor = connection.cursor(binary=True)
+        _current(cursor)
+        cursor.execute("UPDATE messages SET words = NULL WHERE words IS NOT NULL")
+        cursor.execute("REINDEX INDEX message_words")
+
+    _with_server(url, empty)
+
+
 def versions(url: str) -> tuple[int, int]:
     """The version of the tables, and the one that `migrate` would bring them to.
 

@@ -14,14 +14,15 @@ from sidecar.store.applying import apply
 from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.connection import connect
 from sidecar.store.postgres.faults import is_conflict, is_lost, lost, spoils_the_batch, unavailable
+from sidecar.store.postgres.readers import Outage
 from sidecar.store.postgres.schema import prepare
 from sidecar.store.postgres.tables import PostgresTables
 from sidecar.store.search import Extract
-from sidecar.store.submitting import mark_withdrawn
+from sidecar.store.submitting import FaultLog, mark_withdrawn
 from sidecar.store.writes import Write
 
 if TYPE_CHECKING:
-    from sidecar.store.postgres.indexer import Indexer
+    from sidecar.store.postgres.tsvector import Indexer
 
 _BATCH = 512
 """Writes in one commit at most, so that the first does not wait long for the last."""
@@ -29,11 +30,16 @@ _CLOSING_S = 1.5
 """How long writes wait for a lost server once the store is being closed."""
 _INDEX_FROM_S = 0.05
 """So long nothing is written before indexing begins."""
+_PORTION = 100
+"""Messages whose terms are filled in in one step: a write may wait for it."""
 _PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 0.5
 _TRIES = 20
 """Times that a batch is tried while other processes are in the way."""
+_SECRETS = "SELECT secret FROM secrets ORDER BY number DESC"
 _FORGET_WRITERS = "DELETE FROM writers WHERE id = %s OR seen < now() - interval '7 days'"
+
+_faults = FaultLog()
 
 
 class _Queued(NamedTuple):
@@ -52,6 +58,7 @@ class Writer:
         self,
         conninfo: str,
         wait_s: float,
+        outage: Outage,
         *,
         opened: Callable[[StoreUnavailable | None], None],
         completed: Callable[[list[Write]], None],
@@ -60,6 +67,7 @@ class Writer:
     ) -> None:
         self._conninfo = conninfo
         self._wait_s = wait_s
+        self._outage = outage
         self._opened = opened
         self._completed = completed
         self._closed = closed
@@ -71,6 +79,8 @@ class Writer:
         self._changed = threading.Condition()
         self._ending: float | None = None
         self._tables: PostgresTables | None = None
+        self.secrets: list[bytes] = []
+        """Known once it is opened."""
         self._pause_s = _PAUSE_S
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
 
@@ -79,7 +89,12 @@ class Writer:
         self._thread.start()
 
     def put(self, write: Write) -> None:
-        """Queue a write."""
+        """Queue a write; while the server is known to be away it fails at once."""
+        if self._outage.is_on:
+            write.started = True
+            _fail([write], lost(), reported=True)
+            self._completed([write])
+            return
         with self._changed:
             self._queue.append(_Queued(write, time.monotonic() + self._wait_s))
             self._changed.notify()
@@ -110,11 +125,12 @@ class Writer:
                 prepare(connection)
                 self._tables = PostgresTables(connection)
                 self._tables.cursor.execute(_FORGET_WRITERS, (self._id,))
+                self.secrets = [secret for (secret,) in self._tables.cursor.execute(_SECRETS).fetchall()]
             except BaseException:
                 connection.close()
                 raise
         except Exception as error:
-            _report(error)
+            _faults.report(error)
             self._opened(unavailable(error))
             return
         self._opened(None)
@@ -130,30 +146,41 @@ class Writer:
     def _serve(self) -> bool:
         """Carry out what has queued up; false at the end."""
         with self._changed:
-            while not self._queue and self._ending is None:
-                if not self._changed.wait(None if self._indexer else _INDEX_FROM_S):
-                    self._begin_indexing()
-            if not self._queue:
+            while not self._queue and self._ending is None and not self.indexing:
+                self._changed.wait()
+            if not self._queue and self._ending is None:
+                self._changed.wait(_INDEX_FROM_S)
+            if not self._queue and self._ending is not None:
                 return False
+        if not self._queue:
+            self._index_in_pause()
+            return True
         if self._tables is None and not self._reconnect():
             self._give_up_waiting()
             return True
         batch = self._next_batch()
         if batch:
-            if self._indexer is not None:
-                self._indexer.hold()
             self._carry_out([queued.write for queued in batch], batch[-1].deadline)
             if self._indexer is not None:
-                self._indexer.note({} if self._tables is None else self._tables.touched)
+                self._indexer.note()
             self._completed([queued.write for queued in batch])
         return True
 
-    def _begin_indexing(self) -> None:
-        """In the first pause; what was written before is found by looking around."""
-        from sidecar.store.postgres.indexer import Indexer
+    def _index_in_pause(self) -> None:
+        """Fill in what messages are found by; after a fault the next write goes on."""
+        if self._indexer is None:
+            from sidecar.store.postgres.tsvector import Indexer
 
-        self._indexer = Indexer(self._conninfo, self._extract)
-        self._indexer.start()
+            self._indexer = Indexer(self._extract)
+        try:
+            while self._tables is not None and self._indexer.has_work and not self._queue:
+                self._tables.forget()
+                self._indexer.index(self._tables.connection, _PORTION)
+                if self._ending is not None:
+                    break
+        except Exception as error:
+            _faults.report(error)
+            self._indexer.has_work = False
 
     def _refuse_all(self, error: Exception) -> None:
         """Answer every write with the failure, so that nobody waits for a writer that is no more."""
@@ -185,11 +212,14 @@ class Writer:
                     write.started = True
                     late.append(write)
         if late:
+            self._outage.begin()
             _fail(late, lost())
             self._completed(late)
 
     def _is_past(self, deadline: float) -> bool:
         ending = self._ending
+        if self._outage.is_on:
+            return True
         return time.monotonic() >= (deadline if ending is None else min(ending, deadline))
 
     def _carry_out(self, batch: list[Write], deadline: float) -> None:
@@ -213,17 +243,19 @@ class Writer:
             if tables is None:
                 committed = self._committed_before(deadline)
                 if committed is None:
+                    self._outage.begin()
                     return lost()
                 if committed:
                     return None
                 continue
             if tries and self._is_past(deadline):
+                self._outage.begin()
                 return lost()
             error = self._attempt(tables, batch)
             if error is None:
                 return None
             if is_lost(error, tables.connection):
-                _report(error)
+                _faults.report(error)
                 tables.connection.close()
                 self._tables = None
                 tries += 1
@@ -260,7 +292,7 @@ class Writer:
         try:
             number = self._tables.value("SELECT batch FROM writers WHERE id = %s FOR UPDATE", (self._id,))
         except psycopg.Error as error:
-            _report(error)
+            _faults.report(error)
             self._tables.connection.close()
             self._tables = None
             return None if self._is_past(deadline) else self._committed_before(deadline)
@@ -278,25 +310,19 @@ class Writer:
         return True
 
     def _close(self) -> None:
-        if self._indexer is not None:
-            self._indexer.end()
+        _faults.close()
         if self._tables is None:
             return
         try:
             self._tables.cursor.execute(_FORGET_WRITERS, (self._id,))
         except psycopg.Error as error:
-            _report(error)
+            _faults.report(error)
         self._tables.connection.close()
 
 
-def _fail(writes: list[Write], error: Exception) -> None:
-    _report(error)
+def _fail(writes: list[Write], error: Exception, *, reported: bool = False) -> None:
+    if not reported:
+        _faults.report(error)
     for write in writes:
         write.result = None
         write.error = unavailable(error)
-
-
-def _report(error: Exception) -> None:
-    import logging
-
-    logging.getLogger(__name__).error("the store failed", exc_info=error)

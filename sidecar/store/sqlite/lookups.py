@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import msgspec
 
+from sidecar.store.admission import meant_by_key
 from sidecar.store.cursors import decode_cursor, encode_cursor
 from sidecar.store.expiring import EXPIRED
 from sidecar.store.presenting import stored_messages
 from sidecar.store.reads_on_loop import Lacking
 from sidecar.store.records import MessageRow, SessionRecord
+from sidecar.store.search import SearchState
 from sidecar.store.spawn import SNAPSHOTS
 from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Row
@@ -23,7 +25,8 @@ _BYTES = 8 << 20
 
 _SESSIONS = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (?1 IS NULL OR namespace = ?1) "
-    "AND (?2 IS NULL OR (updated_ms, uid) < (?2, ?3)) ORDER BY updated_ms DESC, uid DESC LIMIT ?4"
+    "AND (?2 IS NULL OR (updated_ms, uid) < (?2, ?3)) "
+    "AND (?5 IS NULL OR agent_id IS NULL OR agent_id = ?5) ORDER BY updated_ms DESC, uid DESC LIMIT ?4"
 )
 _IDLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE updated_ms < ? "
@@ -64,17 +67,18 @@ class SQLiteLookups(SQLiteReads):
         """Give the view up."""
         self._cursor.execute("ROLLBACK")
 
-    def session_by_key(self, namespace: str, session_key: str) -> SessionHead | None:
+    def session_by_key(self, namespace: str, session_key: str, agent_id: str | None) -> SessionHead | None:
         """See `Lookups`."""
-        uid = self.spawns.bound_to(namespace, session_key)
-        return self.session_of(uid).head() if uid is not None else None
+        record = meant_by_key(self.spawns.bound(namespace, session_key), agent_id, self.session_of)
+        return None if record is None else record.head()
 
     def sessions(
-        self, namespace: str | None, limit: int, cursor: str | None
+        self, namespace: str | None, limit: int, cursor: str | None, agent_id: str | None
     ) -> tuple[list[SessionHead], str | None]:
         """See `Lookups`."""
         before = (None, None) if cursor is None else decode_cursor(cursor)
-        found = [session_record(row) for row in self.query(_SESSIONS, (namespace, *before, limit + 1))]
+        bindings = (namespace, *before, limit + 1, agent_id)
+        found = [session_record(row) for row in self.query(_SESSIONS, bindings)]
         page = found[:limit]
         rest = encode_cursor(page[-1]) if page and len(found) > limit else None
         return [record.head() for record in page], rest
@@ -88,6 +92,13 @@ class SQLiteLookups(SQLiteReads):
         """See `Lookups`."""
         used = self.value("PRAGMA page_count") - self.value("PRAGMA freelist_count")
         return used * self.value("PRAGMA page_size")
+
+    def search_state(self) -> SearchState:
+        """See `Lookups`."""
+        marks = dict(self.query("SELECT name, value FROM marks"))
+        newest = self.value("SELECT max(row_id) FROM messages") or 0
+        erased = [marks[name] for name in ("search_purging", "search_erased") if name in marks]
+        return SearchState(max(0, newest + 1 - marks.get("search_from", 1)), min(erased, default=None))
 
     def summaries(self, ref: SessionRef, *, texts: bool = True) -> list[SummaryNode]:
         """See `Lookups`."""

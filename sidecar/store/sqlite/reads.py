@@ -8,7 +8,8 @@ from sidecar.store.stored import SessionRef, SessionSettings
 
 SESSION_COLUMNS = (
     "uid, namespace, session_id, message_format, tag, agent_id, session_key, created_ms, updated_ms, "
-    "revision, message_count, lift, turn_count, turn_opened, turn_label, parent, shared"
+    "revision, message_count, lift, turn_count, turn_opened, turn_label, parent, shared, "
+    "family, first_edition"
 )
 MESSAGE_COLUMNS = (
     "row_id, session, position, turn, role, timestamp_ms, flags, name, number, turn_label, inner_id, body"
@@ -46,7 +47,7 @@ _SETTINGS = "SELECT engine, config FROM settings WHERE namespace = ? AND scope =
 
 def session_record(row: Row) -> SessionRecord:
     """The record in a row of `SESSION_COLUMNS`."""
-    uid, namespace, session_id, *rest, opened, label, parent, shared = row
+    uid, namespace, session_id, *rest, opened, label, parent, shared, family, first_edition = row
     (message_format, tag, agent, key, created, updated, revision, count, lift, turns) = rest
     return SessionRecord(
         uid,
@@ -65,6 +66,8 @@ def session_record(row: Row) -> SessionRecord:
         label,
         parent,
         shared,
+        family,
+        bool(first_edition),
     )
 
 

@@ -1,5 +1,6 @@
 """The tables of the store, and how a file comes to have them."""
 
+import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,12 +10,26 @@ import apsw
 from sidecar.store.errors import StoreUnavailable
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.faults import damaged
+from sidecar.store.stored import SECRET_BYTES
 
 APPLICATION_ID = 0x43455053
 """Marks the file as ours."""
 
 PAGE_SIZE = 8192
 """Seven messages of 1 KB fill a page to 90 %; in 4096 bytes three of them leave a quarter empty."""
+
+SECRETS = "CREATE TABLE IF NOT EXISTS secrets (number INTEGER PRIMARY KEY, secret BLOB NOT NULL UNIQUE);"
+"""With these the store's own texts are told from forged ones; it has more than one after a restore."""
+
+INDEX = """
+    CREATE VIRTUAL TABLE search_words USING fts5 (
+        terms, content = '', contentless_delete = 1, detail = none, tokenize = "porter ascii"
+    );
+    CREATE VIRTUAL TABLE search_parts USING fts5 (
+        text, content = '', contentless_delete = 1, detail = none, tokenize = "trigram case_sensitive 1"
+    );
+"""
+"""The tables of the search index; they are made again where it is damaged."""
 
 MIGRATIONS = (
     """
@@ -178,6 +193,37 @@ MIGRATIONS = (
     ALTER TABLE search_segments ADD COLUMN start INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX search_segment_by_bundle ON search_segments (bundle) WHERE bundle <> 0;
     """,
+    """
+    CREATE TABLE agent_keys (
+        namespace TEXT NOT NULL,
+        session_key TEXT NOT NULL,
+        agent_id TEXT NOT NULL,
+        session INTEGER NOT NULL,
+        PRIMARY KEY (session_key, namespace, agent_id)
+    ) WITHOUT ROWID;
+    INSERT INTO agent_keys
+        SELECT bound.namespace, bound.session_key, coalesce(sessions.agent_id, ''), bound.session
+        FROM session_keys AS bound JOIN sessions ON sessions.uid = bound.session;
+    DROP TABLE session_keys;
+    ALTER TABLE agent_keys RENAME TO session_keys;
+    CREATE INDEX session_key_by_session ON session_keys (session);
+    ALTER TABLE spawns ADD COLUMN agent_id TEXT;
+    ALTER TABLE spawns ADD COLUMN child_agent_id TEXT;
+    ALTER TABLE spawns ADD COLUMN ended_ms INTEGER;
+    """,
+    """
+    ALTER TABLE sessions ADD COLUMN family TEXT;
+    ALTER TABLE sessions ADD COLUMN first_edition INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET first_edition = 1 WHERE message_count > 0;
+    """
+    + SECRETS,
+    """
+    DROP TABLE search_segments;
+    DROP TABLE search_blocks;
+    DELETE FROM marks WHERE name = 'index_format';
+    CREATE INDEX session_by_agent ON sessions (namespace, agent_id);
+    """
+    + INDEX,
 )
 """Each entry brings the schema from the version that is its index to the next. Entries are never changed."""
 
@@ -237,9 +283,19 @@ def _use_wal(connection: Connection) -> None:
         )
 
 
+def create(connection: Connection) -> None:
+    """Make the tables in a database that is empty and nobody else's."""
+    for statements in MIGRATIONS:
+        connection.execute(statements).fetchall()
+
+
 def _migrate(connection: Connection, version: int) -> None:
     for statements in MIGRATIONS[version:]:
         connection.execute(statements)
+    connection.execute(
+        "INSERT INTO secrets (secret) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM secrets)",
+        (os.urandom(SECRET_BYTES),),
+    )
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 

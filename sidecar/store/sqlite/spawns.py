@@ -39,19 +39,28 @@ class SQLiteSpawns:
 
     def of_key(self, namespace: str, child_key: str) -> list[Spawn]:
         """See `SpawnRows`."""
-        return self._of("child_key = ? AND namespace = ?", child_key, namespace)
+        return self._of("child_key = ? AND namespace = ? AND ended_ms IS NULL", child_key, namespace)
+
+    def ended_of_key(self, namespace: str, child_key: str) -> list[Spawn]:
+        """See `SpawnRows`."""
+        return self._of("child_key = ? AND namespace = ? AND ended_ms IS NOT NULL", child_key, namespace)
+
+    def drop_ended(self, ref: SessionRef) -> None:
+        """See `SpawnRows`."""
+        self._change("DELETE FROM spawns WHERE namespace = ? AND child_id = ? AND ended_ms IS NOT NULL", ref)
 
     def of_session(self, ref: SessionRef) -> Spawn | None:
         """See `SpawnRows`."""
-        found = self._of("child_id = ? AND namespace = ?", ref.session_id, ref.namespace)
+        found = self._of("child_id = ? AND namespace = ? AND ended_ms IS NULL", ref.session_id, ref.namespace)
         return found[-1] if found else None
 
-    def bound_to(self, namespace: str, session_key: str) -> int | None:
+    def bound(self, namespace: str, session_key: str) -> dict[str | None, int]:
         """See `SpawnRows`."""
-        return self._reads.value(
-            "SELECT session FROM session_keys WHERE session_key = ? AND namespace = ?",
+        found = self._reads.query(
+            "SELECT agent_id, session FROM session_keys WHERE session_key = ? AND namespace = ?",
             (session_key, namespace),
         )
+        return {agent_id or None: session for agent_id, session in found}
 
     def expired(self, now_ms: int) -> list[Spawn]:
         """See `SpawnRows`."""

@@ -1,7 +1,6 @@
 """The `SessionStore` in one SQLite file."""
 
 import asyncio
-import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
@@ -10,19 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from sidecar.private_files import create
 from sidecar.store.errors import StoreUnavailable
 from sidecar.store.reads_on_loop import ReadsOnLoop
 from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import damaged, unavailable
+from sidecar.store.sqlite.folder import secure
 from sidecar.store.sqlite.lookups import SQLiteLookups
+from sidecar.store.sqlite.upkeep.replacement import settle
 from sidecar.store.sqlite.writer import Writer
 from sidecar.store.stored import SessionRef
 from sidecar.store.submitting import Submitting, refuse
 from sidecar.store.writes import Write
 
 if TYPE_CHECKING:
-    from sidecar.store.sqlite.search_thread import SearchThread
+    from sidecar.store.sqlite.searches import Searches
 
 _BUSY_MS = 2_000
 _CACHE_KIB = 8 * 1024
@@ -35,15 +37,20 @@ class SQLiteStore(Submitting, ReadsOnLoop):
 
     kind = "sqlite"
 
-    def __init__(self, path: Path, *, vfs: str | None = None, extract: Extract | None = None) -> None:
+    def __init__(
+        self, path: Path, *, vfs: str | None = None, extract: Extract | None = None, parts: bool = True
+    ) -> None:
+        """`parts` says whether parts of words are indexed."""
         super().__init__()
+        self.secrets: list[bytes] = []
+        self._parts = parts
         self._path = path
         self._vfs = vfs
         self._writer: Writer | None = None
         self._current: _View | None = None
         self._closed: asyncio.Event | None = None
         self._extract = extract or plain_text
-        self._search: SearchThread | None = None
+        self._search: Searches | None = None
 
     async def open(self) -> None:
         """See `SessionStore`.
@@ -65,6 +72,7 @@ class SQLiteStore(Submitting, ReadsOnLoop):
             completed=lambda writes: self._call(self.tell, writes),
             closed=lambda: self._call(closed.set),
             extract=self._extract,
+            parts=self._parts,
             hold=self._is_searching,
         )
         writer.start()
@@ -75,9 +83,11 @@ class SQLiteStore(Submitting, ReadsOnLoop):
         try:
             connection = connect(self._path, self._vfs, busy_ms=_BUSY_MS, cache_kib=_CACHE_KIB)
             connection.execute("PRAGMA query_only = ON")
+            found = connection.execute("SELECT secret FROM secrets ORDER BY number DESC").fetchall()
         except apsw.Error as error:
             await self.close()
             raise unavailable(error) from error
+        self.secrets = [secret for (secret,) in found]
         self._current = _View(SQLiteLookups(connection))
 
     async def close(self) -> None:
@@ -108,18 +118,21 @@ class SQLiteStore(Submitting, ReadsOnLoop):
 
     async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
         """See `SessionSearch`."""
-        from sidecar.store.indexing.searching import search_steps
+        from sidecar.store.search.answer import search_session
 
-        return await self._searching().run(lambda reads, gaps: search_steps(reads, gaps, ref, query))
+        searches = self._searching()
+        return await searches.run(ref, lambda reads: search_session(reads, ref, query, searches.contents))
 
     async def search_sessions(
         self, namespace: str, query: SearchQuery, *, without: Collection[SessionRef] = ()
     ) -> SessionsResult:
         """See `SessionSearch`."""
-        from sidecar.store.indexing.across import sessions_steps
+        from sidecar.store.search.answer import search_sessions
 
-        return await self._searching().run(
-            lambda reads, gaps: sessions_steps(reads, gaps, namespace, query, without)
+        searches = self._searching()
+        return await searches.run(
+            (namespace, query.agent_id),
+            lambda reads: search_sessions(reads, namespace, query, without, searches.contents),
         )
 
     @property
@@ -131,13 +144,13 @@ class SQLiteStore(Submitting, ReadsOnLoop):
         search = self._search  # the writer's thread asks, while the store may be closing
         return search is not None and search.is_busy
 
-    def _searching(self) -> "SearchThread":
+    def _searching(self) -> "Searches":
         """Made when it is asked for first."""
         self._view()
         if self._search is None:
-            from sidecar.store.sqlite.search_thread import SearchThread
+            from sidecar.store.sqlite.searches import Searches
 
-            self._search = SearchThread(self._path, self._vfs, self._extract)
+            self._search = Searches(self._path, self._vfs, self._extract)
         return self._search
 
     def _view(self) -> "_View":
@@ -186,11 +199,13 @@ def _create_file(path: Path) -> None:
     SQLite takes a file of a few bytes for an empty database, so that is refused here. A file that is there is
     not opened: closing it would drop the locks that other connections of this process have on it.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    settle(path)
     try:
         size = path.stat().st_size
     except FileNotFoundError:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        with suppress(FileExistsError):  # another process was faster
+            create(path.resolve()).close()
     else:
         if 0 < size < _SMALLEST:
             raise damaged()
+    secure(path)

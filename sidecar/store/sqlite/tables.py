@@ -1,7 +1,6 @@
 """Changes of stored rows in SQLite, made by the writer thread inside a transaction."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,9 +12,8 @@ from sidecar.store.sqlite.spawns import SQLiteSpawns
 from sidecar.store.stored import Facts, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.writes import DERIVED
 
-if TYPE_CHECKING:
-    from sidecar.store.sqlite.index_tables import IndexTables
-
+_LAST = 1 << 40
+"""Behind every position."""
 _CACHED = 4096
 """Sessions and keys remembered from one transaction to the next."""
 
@@ -27,7 +25,8 @@ def _marks(columns: str) -> str:
 _ADD_SESSION = f"INSERT INTO sessions ({SESSION_COLUMNS}) VALUES ({_marks(SESSION_COLUMNS)})"
 _SAVE_SESSION = (
     "UPDATE sessions SET agent_id = ?, session_key = ?, updated_ms = ?, revision = ?, message_count = ?, "
-    "lift = ?, turn_count = ?, turn_opened = ?, turn_label = ?, parent = ?, shared = ? WHERE uid = ?"
+    "lift = ?, turn_count = ?, turn_opened = ?, turn_label = ?, parent = ?, shared = ?, family = ?, "
+    "first_edition = ? WHERE uid = ?"
 )
 _ADD_ROW = f"INSERT INTO messages ({MESSAGE_COLUMNS}) VALUES ({_marks(MESSAGE_COLUMNS)})"
 _ADD_FACTS = (
@@ -39,6 +38,12 @@ _SHIFT_AWAY = (
     "WHERE session = ? AND position >= ?"
 )
 _SHIFT_BACK = "UPDATE messages SET position = -position WHERE session = ? AND position < 0"
+_ROW_IDS = "SELECT min(row_id), max(row_id) FROM messages WHERE session = ? AND position BETWEEN ? AND ?"
+_RENUMBER = "UPDATE messages SET row_id = row_id + ? WHERE session = ? AND position BETWEEN ? AND ?"
+_RENUMBER_FACTS = (
+    "UPDATE facts SET row_id = row_id + ? WHERE row_id IN "
+    "(SELECT row_id FROM messages WHERE session = ? AND position BETWEEN ? AND ?)"
+)
 _WRITTEN_OUT = "coalesce(name, ? || '-' || coalesce(number, position))"
 _FLAGGED = f"CASE WHEN name IS NULL THEN flags | {MADE_UP} ELSE flags END"
 _MOVE_ROWS = (
@@ -80,12 +85,11 @@ class SQLiteTables(SQLiteReads):
         self._sessions: dict[SessionRef, SessionRecord] = {}
         self._by_uid: dict[int, SessionRecord] = {}
         self._unsaved: dict[int, SessionRecord] = {}
-        self._keys: dict[tuple[str, str], int] = {}
+        self._keys: dict[tuple[str, str, str], int] = {}
         self._next_row: int | None = None
+        self.moved = 0
+        """How often messages were moved or erased."""
         self._version: int | None = None
-        self.touched: set[int] = set()
-        """Sessions that were changed; emptied by whom it concerns."""
-        self._index_tables: IndexTables | None = None
 
     def begin(self, now_ms: int) -> None:
         """Begin a transaction, and forget what another process may have changed."""
@@ -182,15 +186,13 @@ class SQLiteTables(SQLiteReads):
 
     def shift_rows(self, uid: int, first: int, by: int) -> None:
         """See `Tables`."""
-        self._index.shift(uid, first, by)
-        self._note_bared()
+        self._index_anew(uid, first, _LAST)
         self._rewrite(_SHIFT_AWAY, (by, uid, first))
         self._rewrite(_SHIFT_BACK, (uid,))
 
     def drop_rows(self, uid: int, first: int) -> None:
         """See `Tables`."""
-        self._index.drop_behind(uid, first)
-        self._note_bared()
+        self._erase_indexed(uid, first, _LAST)
         self._rewrite("INSERT OR REPLACE INTO marks VALUES ('next_row', ?)", (self.take_row_ids(0),))
         self._rewrite(
             "DELETE FROM facts WHERE row_id IN "
@@ -201,9 +203,7 @@ class SQLiteTables(SQLiteReads):
 
     def move_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
         """See `Tables`."""
-        self._index.move(source.uid, uid, first, last)
-        self.touched.add(uid)
-        self._note_bared()
+        self._index_anew(source.uid, first, last)
         self._rewrite(_MOVE_ROWS, (source.tag, uid, source.uid, first, last))
 
     def copy_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
@@ -224,13 +224,12 @@ class SQLiteTables(SQLiteReads):
         """See `Tables`."""
         self._cursor.execute(_SAVE_FACTS, (*facts, uid, position))
 
-    def bind_key(self, namespace: str, session_key: str, uid: int) -> None:
+    def bind_key(self, namespace: str, session_key: str, agent_id: str | None, uid: int) -> None:
         """See `Tables`."""
-        if self._keys.get((namespace, session_key)) != uid:
-            self._cursor.execute(
-                "INSERT OR REPLACE INTO session_keys VALUES (?, ?, ?)", (namespace, session_key, uid)
-            )
-            self._keys[namespace, session_key] = uid
+        key = namespace, session_key, agent_id or ""
+        if self._keys.get(key) != uid:
+            self._cursor.execute("INSERT OR REPLACE INTO session_keys VALUES (?, ?, ?, ?)", (*key, uid))
+            self._keys[key] = uid
 
     def record_key(self, ref: SessionRef, advancement_key: str) -> bool:
         """See `Tables`."""
@@ -270,6 +269,7 @@ class SQLiteTables(SQLiteReads):
         self._rewrite("DELETE FROM advancement_keys WHERE namespace = ? AND session_id = ?", ref)
         self._rewrite("DELETE FROM settings WHERE namespace = ? AND scope = 'session' AND scope_id = ?", ref)
         self.buffers.drop_session(ref)
+        self.spawns.drop_ended(ref)
 
     def add_summary(self, uid: int, node: SummaryNode) -> None:
         """See `Tables`."""
@@ -319,21 +319,22 @@ class SQLiteTables(SQLiteReads):
             self._cursor.executemany(
                 _SAVE_SESSION, [(*_mutable(record), record.uid) for record in self._unsaved.values()]
             )
-            self.touched.update(self._unsaved)
             self._unsaved.clear()
 
-    @property
-    def _index(self) -> "IndexTables":
-        """Imported when messages are moved or erased for the first time."""
-        if self._index_tables is None:
-            from sidecar.store.sqlite.index_tables import IndexTables
+    def _erase_indexed(self, uid: int, first: int, last: int) -> None:
+        from sidecar.store.sqlite.fts5 import erase
 
-            self._index_tables = IndexTables(self.connection)
-        return self._index_tables
+        self.moved += 1
+        erase(self, uid, first, last, self.now_ms)
 
-    def _note_bared(self) -> None:
-        self.touched |= self._index.bared
-        self._index.bared.clear()
+    def _index_anew(self, uid: int, first: int, last: int) -> None:
+        """Take rows that move out of the search index, and give them row ids that it has still to come to."""
+        self._erase_indexed(uid, first, last)
+        oldest, newest = self.query(_ROW_IDS, (uid, first, last))[0]
+        if oldest is not None:
+            by = self.take_row_ids(newest - oldest + 1) - oldest
+            self._rewrite(_RENUMBER_FACTS, (by, uid, first, last))
+            self._rewrite(_RENUMBER, (by, uid, first, last))
 
     def _first_free_row(self) -> int:
         newest = self.value("SELECT max(row_id) FROM messages")
@@ -355,4 +356,6 @@ def _mutable(record: SessionRecord) -> tuple[Value, ...]:
         record.turn_label,
         record.parent,
         record.shared,
+        record.family,
+        record.first_edition,
     )

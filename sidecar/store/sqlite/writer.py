@@ -17,22 +17,29 @@ from sidecar.store.sqlite.connection import Connection, connect
 from sidecar.store.sqlite.faults import spoils_the_batch, unavailable
 from sidecar.store.sqlite.schema import prepare
 from sidecar.store.sqlite.tables import SQLiteTables
-from sidecar.store.submitting import mark_withdrawn
+from sidecar.store.submitting import FaultLog, mark_withdrawn
 from sidecar.store.writes import Delete, Write
 
 if TYPE_CHECKING:
-    from sidecar.store.sqlite.indexer import Indexer
+    from sidecar.store.sqlite.fts5 import Indexer
 
 _PAUSE_S = 0.05
 """So long nothing is written before indexing begins, so that it never delays a burst of writes."""
 _HELD_S = 0.3
 """So long indexing waits for searches at most."""
+_MOST_BEHIND = 20_000
+"""Messages that are not indexed from which indexing no longer waits for a pause."""
+_PORTION = 64
+"""Messages that are indexed in one step: a write may wait for it. While nothing is written, ever more are."""
+_LARGE_PORTION = 256
 _BATCH = 512
 """Writes in one commit at most, so that the first does not wait long for the last."""
 _BUSY_MS = 10_000
 _CACHE_KIB = 16 * 1024
 _ERASE_TOO = {"expire", "end_spawn", "roll_back_spawn", "sweep_spawns"}
 """Writes beside `Delete` that may erase sessions; nobody waits until the log has nothing of them either."""
+
+_faults = FaultLog()
 
 
 class Writer:
@@ -52,6 +59,7 @@ class Writer:
         completed: Callable[[list[Write]], None],
         closed: Callable[[], None],
         extract: Extract,
+        parts: bool,
         hold: Callable[[], bool],
     ) -> None:
         self._path = path
@@ -60,6 +68,7 @@ class Writer:
         self._completed = completed
         self._closed = closed
         self._extract = extract
+        self._parts = parts
         self._hold = hold
         self._held_since: float | None = None
         self._indexer: Indexer | None = None
@@ -116,12 +125,14 @@ class Writer:
         if batch:
             self._carry_out(batch)
             if any(isinstance(write, Delete) and write.result for write in batch):
+                if self._indexer is not None:
+                    self._indexer.purge_at_once()
                 self._checkpoints.scrub()
             elif any(write.verb in _ERASE_TOO for write in batch):
                 self._checkpoints.scrub_in_pause()
             self._completed(batch)
             self._checkpoints.keep_up()
-            self._index_behind(len(batch))
+            self._keep_up()
         return more
 
     def _wait(self) -> Write | None:
@@ -130,22 +141,37 @@ class Writer:
             self._checkpoints.rest()
         while True:
             indexer = self._indexer
-            pause_s = _PAUSE_S if indexer is None or indexer.has_work else indexer.rests_s
+            pause_s = _PAUSE_S if indexer is None or indexer.has_work else self._purge_due_s(indexer)
             try:
                 return self._queue.get(timeout=pause_s)
             except Empty:
-                self._index_in_pause()
+                self._use_pause()
 
-    def _index_in_pause(self) -> None:
-        if self._indexer is None:
-            from sidecar.store.sqlite.indexer import Indexer
+    def _purge_due_s(self, indexer: "Indexer") -> float | None:
+        due_s = indexer.purge_due_s()
+        return None if due_s is None else max(due_s, _PAUSE_S)
 
-            self._indexer = Indexer(self._tables.connection, self._extract, self._checkpoints.note_rewriting)
-            self._note_touched(0)
-        self._indexer.look_at_rested()
-        while self._queue.empty() and self._indexer.has_work and not self._waits():
-            self._indexer.step()
+    def _use_pause(self) -> None:
+        indexer = self._made_indexer()
+        portion = _PORTION
+        while self._queue.empty() and indexer.has_work and not self._waits():
+            indexer.index(portion)
+            self._checkpoints.note_rewriting()
             self._checkpoints.rest()
+            portion = min(2 * portion, _LARGE_PORTION)
+        if indexer.has_work or indexer.purge_due_s() != 0:
+            return
+        while self._queue.empty() and indexer.purge():
+            self._checkpoints.note_rewriting()
+            self._checkpoints.rest()
+        self._checkpoints.scrub_in_pause()
+
+    def _made_indexer(self) -> "Indexer":
+        if self._indexer is None:
+            from sidecar.store.sqlite.fts5 import Indexer
+
+            self._indexer = Indexer(self._tables.connection, self._extract, parts=self._parts)
+        return self._indexer
 
     def _waits(self) -> bool:
         """Whether the index waits for a search; not for long, though one follows the other."""
@@ -156,16 +182,14 @@ class Writer:
         self._held_since = self._held_since or now
         return now - self._held_since < _HELD_S
 
-    def _index_behind(self, writes: int) -> None:
-        if self._indexer is not None:
-            self._note_touched(writes)
-            if self._indexer.lags:
-                self._indexer.step()
-
-    def _note_touched(self, writes: int) -> None:
-        assert self._indexer is not None
-        self._indexer.note(self._tables.touched, writes)
-        self._tables.touched.clear()
+    def _keep_up(self) -> None:
+        """Index what was written, where too much of it would have to be looked through."""
+        indexer = self._indexer
+        if indexer is not None:
+            indexer.note()
+            if self._tables.take_row_ids(0) - indexer.indexed_to > _MOST_BEHIND:
+                indexer.index(_LARGE_PORTION)
+                self._checkpoints.note_rewriting()
 
     def _refuse_all(self, error: Exception) -> None:
         """Answer every write with the failure, so that nobody waits for a writer that is no more."""
@@ -188,54 +212,57 @@ class Writer:
         return batch, None not in taken
 
     def _carry_out(self, batch: list[Write]) -> None:
-        """Try the batch as one step; where that fails, give every write a step of its own."""
-        error = self._attempt(batch)
-        if error is None:
-            return
-        if len(batch) > 1 and not spoils_the_batch(error):
-            for write in batch:
-                alone = self._attempt([write])
-                if alone is not None:
-                    _fail([write], alone)
-        else:
-            _fail(batch, error)
-
-    def _attempt(self, batch: list[Write]) -> Exception | None:
-        tables = self._tables
-        try:
-            tables.begin(time.time_ns() // 1_000_000)
-            for write in batch:
-                apply(tables, write)
-            tables.commit()
-            if tables.rewriting:
-                self._checkpoints.note_rewriting()
-        except Exception as error:
-            return self._undone(error)
-        return None
-
-    def _undone(self, error: Exception) -> Exception:
-        try:
-            self._tables.undo()
-        except apsw.Error as failed:
-            return failed
-        return error
+        if carry_out(self._tables, batch):
+            self._checkpoints.note_rewriting()
 
     def _close(self, connection: Connection) -> None:
+        _faults.close()
         try:
+            self._made_indexer().purge_at_end()
             self._checkpoints.close()
             connection.close()
         except apsw.Error as error:
-            _report(error)
+            _faults.report(error)
+
+
+def carry_out(tables: SQLiteTables, batch: list[Write]) -> bool:
+    """Try the batch as one step; where that fails, give every write a step of its own.
+
+    Whether rows with text in them may have been moved or erased.
+    """
+    error = _attempt(tables, batch)
+    if error is None:
+        return tables.rewriting
+    if len(batch) == 1 or spoils_the_batch(error):
+        _fail(batch, error)
+        return False
+    rewriting = False
+    for write in batch:
+        alone = _attempt(tables, [write])
+        if alone is None:
+            rewriting = rewriting or tables.rewriting
+        else:
+            _fail([write], alone)
+    return rewriting
+
+
+def _attempt(tables: SQLiteTables, batch: list[Write]) -> Exception | None:
+    try:
+        tables.begin(time.time_ns() // 1_000_000)
+        for write in batch:
+            apply(tables, write)
+        tables.commit()
+    except Exception as error:
+        try:
+            tables.undo()
+        except apsw.Error as failed:
+            return failed
+        return error
+    return None
 
 
 def _fail(writes: list[Write], error: Exception) -> None:
-    _report(error)
+    _faults.report(error)
     for write in writes:
         write.result = None
         write.error = unavailable(error)
-
-
-def _report(error: Exception) -> None:
-    import logging
-
-    logging.getLogger(__name__).error("the store failed", exc_info=error)

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from sidecar.messages.fence import strip
-from sidecar.messages.searchable import searchable
+from sidecar.messages.text import searchable
 from sidecar.store.search import SearchError, SearchKind, SearchQuery
 from sidecar.tools.contract import ToolSession
 from sidecar.tools.passages import Passage, passage_for
@@ -102,7 +101,7 @@ class Evidence:
         for stored in await self._session.read(position, position):
             if not self._is_in_time(stored.timestamp_ms):
                 continue
-            whole = strip(searchable(self._session.dialect.name, stored.body).text)[:WHOLE]
+            whole = searchable(self._session.dialect, stored.body).text[:WHOLE]
             self.pieces[position] = Piece(
                 position,
                 stored.message_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from sidecar.messages.markers import Markers
+from sidecar.messages.fence import Markers
 from sidecar.messages.terse_tags import one_line
 from sidecar.tools.asking.evidence import Piece
 from sidecar.tools.times import show_time

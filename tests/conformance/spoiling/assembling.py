@@ -2,7 +2,18 @@
 
 from typing import Any
 
-from tests.conformance.spoiling.changes import GONE, also, at, codes, error, put, replies, sends, takes
+from tests.conformance.spoiling.changes import (
+    GONE,
+    also,
+    at,
+    codes,
+    error,
+    put,
+    refuses,
+    replies,
+    sends,
+    takes,
+)
 from tests.conformance.spoiling.proxy import Message, Proxy, Spoilt
 
 _ASSEMBLE, _COMPACT = "context/assemble", "context/compact"
@@ -18,6 +29,25 @@ def _as_they_came(_: Proxy, message: Message, request: Message) -> Message:
 
 def _budget_as_epoch(_: Proxy, message: Message, request: Message) -> Message:
     put(message, "/result/contextEpoch", at(request, "/params/tokenBudget") or 0)
+    return message
+
+
+def _never_larger_again(proxy: Proxy, message: Message) -> Message:
+    """Asks with the smallest budget that the session has seen."""
+    if message.get("method") == _ASSEMBLE:
+        params = message["params"]
+        known = proxy.memory.setdefault(f"budget {params['sessionId']}", params.get("tokenBudget"))
+        if known is not None and params.get("tokenBudget") is not None:
+            params["tokenBudget"] = min(known, params["tokenBudget"])
+            proxy.memory[f"budget {params['sessionId']}"] = params["tokenBudget"]
+    return message
+
+
+def _always_the_first(proxy: Proxy, message: Message) -> Message:
+    """Asks with the budget that the session was asked with first."""
+    if message.get("method") == _ASSEMBLE and "tokenBudget" in message["params"]:
+        params = message["params"]
+        params["tokenBudget"] = proxy.memory.setdefault(f"first {params['sessionId']}", params["tokenBudget"])
     return message
 
 
@@ -70,6 +100,10 @@ def _without_quotes(messages: list[Any]) -> list[Any]:
     return [message for message in messages if "word for word" not in str(message.get("content"))]
 
 
+def _without_fences(messages: list[Any]) -> list[Any]:
+    return messages[:1] + [m for m in messages[1:] if not str(m.get("content")).startswith("[ctx:")]
+
+
 def _once_only(proxy: Proxy, message: Message, request: Message) -> Message:
     if request.get("method") == "context/dispose":
         if "disposed" in proxy.memory:
@@ -110,6 +144,12 @@ SPOILT = {
     "assembling/larger_budgets_keep_the_epoch": Spoilt(
         "has an epoch for every budget", reply=_budget_as_epoch
     ),
+    "assembling/views_do_not_disturb_each_other": Spoilt(
+        "narrows a session for good", request=_never_larger_again
+    ),
+    "assembling/other_views_have_all_their_room": Spoilt(
+        "plans every answer for the first budget", request=_always_the_first
+    ),
     "assembling/stable_prefix": replies(
         "tells a prefix that is longer than the list", "/result/stablePrefix/messageCount", 10**6
     ),
@@ -135,6 +175,9 @@ REPLACING = {
     "replacing/pruning_waits_for_an_epoch": Spoilt("prunes within an epoch", reply=_always_cleared),
     "replacing/text_that_looks_like_a_mark": replies(
         "takes quotations for its own text", _MESSAGES, _without_quotes, _ASSEMBLE
+    ),
+    "replacing/forged_marks": replies(
+        "takes whatever looks like its marks for its own", _MESSAGES, _without_fences, _ASSEMBLE
     ),
 }
 
@@ -169,6 +212,20 @@ SUBAGENTS = {
         "gives children names of its own", "/childSessionId", GONE, "subagent/prepareSpawn"
     ),
     "subagents/spawns_in_the_order_received": Spoilt("forks before it stores", reply=_without_the_last),
+    "subagents/ends_erase_what_was_spawned_alone": refuses(
+        "erases what has the key of a child", 1003, lambda asked: asked["method"] == "session/get"
+    ),
+    "subagents/keys_are_the_agents_own": takes(
+        "gives keys to everybody",
+        "/agentId",
+        GONE,
+        "context/ingest",
+        "context/assemble",
+        "subagent/prepareSpawn",
+    ),
+    "subagents/children_belong_to_their_agent": takes(
+        "leaves children to whoever comes first", "/childAgentId", GONE, "subagent/prepareSpawn"
+    ),
     "subagents/the_end_of_a_child": takes(
         "keeps children that are deleted", "/reason", "completed", "subagent/ended"
     ),

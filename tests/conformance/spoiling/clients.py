@@ -1,5 +1,6 @@
 """Broken clients: ours behind a proxy that spoils one thing, or in a driver that tells one untruth."""
 
+import json
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -91,6 +92,26 @@ def _strict(_: Proxy, message: Message, asked: Message) -> Message:
     return error(message["id"], -32603) if at(message, "/result/noSuchMember") is not None else message
 
 
+def _strict_in_values(_: Proxy, message: Message, asked: Message) -> Message:
+    known = "method" in message or '"to-come"' not in json.dumps(message.get("result"))
+    return message if known else error(message["id"], -32603)
+
+
+def _one_at_a_time(proxy: Proxy, message: Message, _: Message) -> Message | None:
+    if message.get("method") != "runtime/complete":
+        return message
+    if proxy.memory.setdefault("first", message["id"]) == message["id"]:
+        return message
+    proxy.pass_on(error(message["id"], -32603))
+    return None
+
+
+def _stores_again(proxy: Proxy, message: Message) -> Message:
+    if message.get("method") == "engine/list":
+        proxy.ask("context/ingest", {"sessionId": "s", "message": {"role": "user", "content": "x"}})
+    return message
+
+
 def _for_success(line: Message) -> Message:
     return {"id": line["id"], "result": None} if "failure" in line and line["id"] == "lost" else line
 
@@ -145,10 +166,16 @@ BROKEN: dict[str, Spoilt | Untrue] = {
         "gives up at notifications it does not know", lambda data: b"future/thing" in data
     ),
     "reading/notifications_reach_the_runtime": Untrue("tells no params of notifications", _empty_params),
+    "reading/progress_reaches_the_runtime": Untrue("tells no params of progress", _empty_params),
+    "reading/values_to_come": Spoilt("takes no values it does not know", reply=_strict_in_values),
     "reading/answers_to_nothing": _gives_up(
         "gives up at answers to nothing", lambda data: b'"nobody"' in data
     ),
     "answering/while_it_waits": Spoilt("does not answer while it waits", request=_refuses_all),
+    "answering/two_at_once": Spoilt("refuses a request while another is answered", reply=_one_at_a_time),
+    "answering/what_a_source_remembers": Spoilt(
+        "keeps its memory to itself", request=_in_answers("/result/fragments", [])
+    ),
     "answering/what_it_does_not_know": Spoilt(
         "takes unknown requests for defects", request=_in_answers("/error/code", -32603)
     ),
@@ -179,6 +206,15 @@ BROKEN: dict[str, Spoilt | Untrue] = {
     ),
     "deltas/sessions_apart": takes(
         "asks against results of other sessions", "/previousResultId", "r1", "context/assemble"
+    ),
+    "restarting/nothing_is_stored_again": Spoilt(
+        "stores again what was lost with a server", request=_stores_again
+    ),
+    "restarting/edits_begin_afresh": takes(
+        "asks new servers against results of old ones", "/previousResultId", "r1", "context/assemble"
+    ),
+    "restarting/sources_are_offered_again": takes(
+        "offers new servers other sources", "/name", "other", "memory/register"
     ),
     "ending/in_order": Spoilt("says exit before shutdown", request=_exits_first),
     "ending/by_force": Untrue(

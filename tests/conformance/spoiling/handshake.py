@@ -53,6 +53,9 @@ SPOILT = {
     ),
     "handshake/unknown_engine": takes("takes another engine in silence", _option("engine"), GONE, _HELLO),
     "handshake/wrong_setting": takes("overlooks wrong settings", _option("config/limits"), GONE, _HELLO),
+    "handshake/folder_of_the_operator": takes(
+        "keeps its state wherever it is told", _option("config/stateDir"), GONE, _HELLO
+    ),
     "handshake/unknown_setting": refuses(
         "refuses settings it does not know",
         -32602,

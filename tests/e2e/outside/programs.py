@@ -1,28 +1,19 @@
-"""Runs programs that are not ours, and says what to install where one is missing."""
+"""Runs programs that are not ours."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from tests.missing_programs import program
+
 HERE = Path(__file__).parent
 SERVER = str(Path(sys.executable).with_name("context-sidecar"))
 LIMIT_S = 100
-
-PACKAGES = {"nvim": "neovim", "emacs": "emacs-nox", "node": "nodejs", "npm": "npm"}
-"""The Debian package of each program."""
-
-
-def program(name: str) -> str:
-    """The path of a program; a program that is missing is a failure."""
-    found = shutil.which(name)
-    assert found, f"{name} is not installed. On Debian and Ubuntu: apt-get install {PACKAGES[name]}"
-    return found
 
 
 def run(command: list[str], home: Path, **variables: str) -> Any:
@@ -47,7 +38,7 @@ def run(command: list[str], home: Path, **variables: str) -> Any:
 def neovim(script: str, home: Path, **variables: str) -> Any:
     """What a script for Neovim prints."""
     command = [
-        os.environ.get("NVIM") or program("nvim"),
+        os.environ.get("NVIM") or program("nvim", "neovim"),
         "--headless",
         "-u",
         "NONE",
@@ -79,7 +70,7 @@ def install_node_packages() -> None:
     lock, marker = folder / "package-lock.json", folder / "node_modules" / ".package-lock.json"
     if marker.exists() and marker.stat().st_mtime >= lock.stat().st_mtime:
         return
-    command = [program("npm"), "ci", "--no-audit", "--no-fund"]
+    command = [program("npm", "node"), "ci", "--no-audit", "--no-fund"]
     ran = subprocess.run(command, capture_output=True, cwd=folder, timeout=LIMIT_S, check=False)
     log = ran.stderr.decode(errors="replace")
     assert ran.returncode == 0, f"npm ci failed in {folder.name}: {log}"

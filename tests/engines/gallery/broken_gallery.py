@@ -10,7 +10,10 @@ import math
 import os
 import signal
 import sys
+import tempfile
 import time
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from sidecar.engine import (
@@ -27,6 +30,18 @@ from sidecar.engine import (
     StoringEngine,
     keep_window,
 )
+
+
+def _may_gain_privileges() -> bool:
+    return "NoNewPrivs:\t1" not in Path("/proc/self/status").read_text(encoding="ascii")
+
+
+def _reached(places: Iterable[Path | str]) -> list[str]:
+    found: list[str] = []
+    for place in places:
+        with contextlib.suppress(OSError), Path(place).open("rb"):
+            found.append(str(place))
+    return found
 
 
 class _Unprintable(Exception):
@@ -191,6 +206,26 @@ class Gallery(StoringEngine):
     async def compact_strange_state(self, session: Session) -> CompactOutcome:
         await session.save_state("x", cast(Any, object()))
         return CompactOutcome(compacted=True)
+
+    # Curious
+
+    async def compact_looks_around(self, session: Session) -> CompactOutcome:
+        """Tells what it has reached of what is its sidecar's alone; the last message says where that is."""
+        said = (await session.timeline.tail(1000)).entries[-1].reading.text
+        sidecar = Path(f"/proc/{os.getppid()}")
+        reached = [name for name in os.environ if "SECRET" in name]
+        reached += _reached([*said.split(), sidecar / "environ", sidecar / "mem"])
+        with contextlib.suppress(OSError):
+            reached += _reached(
+                each for each in (sidecar / "fd").iterdir() if "state" in str(each.readlink())
+            )
+        with contextlib.suppress(OSError), tempfile.TemporaryFile():
+            reached += ["privileges"] if _may_gain_privileges() else []
+            return CompactOutcome(compacted=False, reason=" ".join(reached) or "nothing")
+        return CompactOutcome(compacted=False, reason="no room for files of its own")
+
+    async def compact_tells_secrets(self, session: Session) -> NoReturn:
+        raise ValueError("refused: " + os.environ["GALLERY_SECRET"] + "x" * 100_000)
 
     # Never coming back
 

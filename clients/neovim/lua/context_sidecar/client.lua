@@ -10,8 +10,8 @@ local SHOW = 'contextSidecar.showContext'
 local clients = {}
 local waiting = 0
 
-M.MISSING = 'context-sidecar is not installed. Install it with: uv tool install "context-sidecar[lsp]" '
-  .. '(or pipx install "context-sidecar[lsp]"), or name the program in setup { cmd = { ... } }.'
+M.MISSING = 'context-sidecar is not installed. Install it from a checkout: uv tool install "./context-sidecar[lsp]" '
+  .. '(or pipx install "./context-sidecar[lsp]"), or name the program in setup { cmd = { ... } }.'
 
 local function capabilities()
   local declared = vim.lsp.protocol.make_client_capabilities()

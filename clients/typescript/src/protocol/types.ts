@@ -1,38 +1,122 @@
 // Generated from sidecar/protocol by `make schema`; do not edit.
 
-/** A message in the dialect of the connection; the server hands it back whole. */
+/** A JSON object whose members the protocol does not fix. */
+export type JsonObject = { [member: string]: unknown };
+
+/** How much the server traces. */
+export type TraceValue = "off" | "messages" | "verbose" | (string & {});
+
+/** What a host can declare; a server passes over names that it does not know. */
+export type HostCapability = "runtime/complete" | "runtime/compact" | "runtime/rewriteTranscript" | "memory/getContext" | "session/changed" | "assembleDelta" | "ownsHistory" | (string & {});
+
+/** Dialect of messages: chat completions, Responses items, Anthropic messages, pi AgentMessage. */
+export type MessageFormat = "openai" | "openai-responses" | "anthropic" | "openclaw" | (string & {});
+
+/** Id by which an engine is selected. */
+export type EngineId = string;
+
+/** Whether the host waits for `context/maintain` before it goes on. */
+export type MaintenanceMode = "foreground" | "background" | (string & {});
+
+/** Chosen by the sender; unique among its requests in flight. */
+export type RequestId = number | string;
+
+/** 1 error, 2 warning, 3 info, 4 log, 5 debug. */
+export type MessageType = 1 | 2 | 3 | 4 | 5 | (number & {});
+
+/** Name of a session as the host spells it: a key, never a path; 1 to 1024 code points, no NUL. */
+export type SessionId = string;
+
+/** Alias of a session. */
+export type SessionKey = string;
+
+/** Name of an agent, which owns sessions. */
+export type AgentId = string;
+
+/**
+ * One message in the dialect of the connection; has `role` or `type`. The server reads what it needs and
+ * hands the whole object back byte for byte.
+ */
 export interface Message {
   readonly role?: unknown;
   readonly type?: unknown;
 }
 
-/** A JSON object whose members the protocol does not fix. */
-export type JsonObject = { [member: string]: unknown };
+/** Id of a message within its session. */
+export type MessageId = string;
 
-/** Dialects of messages. */
-export type MessageFormat = "openai" | "openai-responses" | "anthropic" | "openclaw";
+/** Name of a turn within its session. */
+export type TurnId = string;
 
-/** What a host may declare in `hostCapabilities`. */
-export type HostCapability = "runtime/complete" | "runtime/compact" | "runtime/rewriteTranscript" | "memory/getContext" | "session/changed" | "assembleDelta";
+/** Id of an assembled answer, unique in the store. */
+export type ResultId = string;
+
+/** Backend that keeps its own thread; the server refuses others. */
+export type Projection = "codex";
+
+/** Whose estimate the host should trust before it calls the model. */
+export type PromptAuthority = "assembled" | "preassembly_may_overflow" | (string & {});
+
+/** Where a part of the context comes from. */
+export type ContentKind = "system" | "summary" | "activityLog" | "recent" | "memory" | "recall" | (string & {});
+
+/** `per_turn` goes with every turn, `thread_bootstrap` begins a new thread. */
+export type ProjectionMode = "per_turn" | "thread_bootstrap" | (string & {});
+
+/** Come down to the budget, or to the engine's own threshold; the server refuses others. */
+export type CompactionTarget = "budget" | "threshold";
+
+/** What became of a turn that was to be committed. */
+export type CommitStatus = "committed" | "duplicate" | (string & {});
+
+/** What the host should do before it calls the model. */
+export type PreflightAction = "none" | "compact" | (string & {});
+
+/** What became of a stored message in an answer. */
+export type Decision = "sent" | "summarised" | "stubbed" | "dropped" | "pinned" | (string & {});
+
+/** When a memory source is asked: once a session, or for every prompt. */
+export type InjectionPoint = "session-start" | "per-message" | (string & {});
+
+/**
+ * `fork` starts the child from a snapshot of the parent, `isolated` starts it empty; the server refuses
+ * others.
+ */
+export type SpawnMode = "fork" | "isolated";
+
+/** Why a child session has ended; `deleted` erases its data, every other reason keeps it. */
+export type EndReason = "deleted" | "completed" | "swept" | "released" | (string & {});
+
+/** How an import that is not over stands. */
+export type ImportState = "running" | "interrupted" | (string & {});
+
+/** What a completion is for; a host may choose another model for each. */
+export type CompletionPurpose = "summary" | "condense" | "synthesis" | "query" | (string & {});
+
+/** Who speaks in a completion. */
+export type PromptRole = "user" | "assistant" | (string & {});
+
+/** What happened to a session; `changed` is something that another process has done. */
+export type SessionChange = "configured" | "pinned" | "unpinned" | "truncated" | "compacted" | "maintained" | "deleted" | "created" | "appended" | "changed" | (string & {});
 
 /** Params of `initialize`: those of the Language Server Protocol. */
 export interface InitializeParams {
-  /** Process id of the host; the server ends when a host that was alive dies. */
+  /** Process id of the host, `null` for none; the server ends when a host that was alive dies. */
   processId?: number | null | undefined;
   /** The client program. */
   clientInfo?: PeerInfo | null | undefined;
   /** Language of the user, an IETF tag. */
   locale?: string | null | undefined;
-  /** Folder of the workspace; superseded by `rootUri`. */
+  /** Folder of the workspace, `null` where none is open; superseded by `rootUri`. */
   rootPath?: string | null | undefined;
-  /** Folder of the workspace. */
+  /** Folder of the workspace, `null` where none is open. */
   rootUri?: string | null | undefined;
   /** Client capabilities of the Language Server Protocol. */
   capabilities?: JsonObject | null | undefined;
   /** Options of the client. */
   initializationOptions?: InitializationOptions | null | undefined;
-  /** `off`, `messages` or `verbose`. */
-  trace?: string | null | undefined;
+  /** How much the server traces at first. */
+  trace?: TraceValue | null | undefined;
   /** Folders of the workspace. */
   workspaceFolders?: unknown;
   /** Token under which the server reports progress. */
@@ -59,12 +143,15 @@ export interface ContextEngineOptions {
   protocolVersion?: string | null | undefined;
   /** The agent runtime. */
   host?: HostInfo | null | undefined;
-  /** Requests that the host answers, `session/changed`, and `assembleDelta`; unknown names are ignored. */
-  hostCapabilities?: readonly string[] | null | undefined;
+  /**
+   * Requests that the host answers, `session/changed`, `assembleDelta` and `ownsHistory`; unknown names are
+   * ignored.
+   */
+  hostCapabilities?: readonly HostCapability[] | null | undefined;
   /** Dialect of every message on this connection. Absent means `"openai"`. */
-  messageFormat?: "anthropic" | "openai" | "openai-responses" | "openclaw" | null | undefined;
+  messageFormat?: MessageFormat | null | undefined;
   /** Id of the engine to use; overrides the configured slot. */
-  engine?: string | null | undefined;
+  engine?: EngineId | null | undefined;
   /** Keeps hosts on one store apart; `host.id` where absent, else `default`. */
   namespace?: string | null | undefined;
   /** Overrides in the shape of the configuration file. */
@@ -110,7 +197,7 @@ export interface ContextEngineCapabilities {
   /** Names of the tools that `tools/list` describes. */
   tools: readonly string[];
   /** Dialects that the server knows. */
-  messageFormats: readonly ("anthropic" | "openai" | "openai-responses" | "openclaw")[];
+  messageFormats: readonly MessageFormat[];
   /** Bounds that the server keeps. */
   limits: Limits;
 }
@@ -126,7 +213,7 @@ export interface EngineInfo {
   /** True where the engine compacts itself, so that the host must not. */
   ownsCompaction: boolean;
   /** Whether the host waits for `context/maintain` before it goes on. */
-  turnMaintenanceMode: "background" | "foreground";
+  turnMaintenanceMode: MaintenanceMode;
   /** Members that the engine has itself, such as `afterTurn`; the server answers the others for it. */
   implements: readonly string[];
   /** Host capabilities without which the engine refuses to start. */
@@ -169,7 +256,7 @@ export type ExitParams = Record<string, never>;
 /** Params of `$/cancelRequest`. */
 export interface CancelRequestParams {
   /** Id of the request that is no longer wanted. */
-  id: number | string;
+  id: RequestId;
 }
 
 /** Params of `$/progress`. */
@@ -182,14 +269,14 @@ export interface ProgressParams {
 
 /** Params of `$/setTrace`. */
 export interface SetTraceParams {
-  /** `off`, `messages` or `verbose`. */
-  value: string;
+  /** How much the server traces from now on. */
+  value: TraceValue;
 }
 
 /** Params of `window/logMessage`. */
 export interface LogMessageWindowParams {
   /** 1 error, 2 warning, 3 info, 4 log, 5 debug. */
-  type: 1 | 2 | 3 | 4 | 5;
+  type: MessageType;
   /** The line to log. */
   message: string;
 }
@@ -209,11 +296,11 @@ export interface CancelWindowWorkDoneProgressParams {
 /** Params of `context/bootstrap`. */
 export interface BootstrapContextParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** The host's whole transcript; wins over `sessionFile`. */
@@ -241,19 +328,19 @@ export interface BootstrapContextResult {
 /** Params of `context/ingest`. */
 export interface IngestContextParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** The message to store. */
   message: Message;
   /** The host's id of the message; an id inside the message comes second. */
-  messageId?: string | null | undefined;
+  messageId?: MessageId | null | undefined;
   /** The host's name of the turn. */
-  turnId?: string | null | undefined;
+  turnId?: TurnId | null | undefined;
   /** When the message came about; absent means its own time stamp, else now. */
   timestamp?: string | null | undefined;
   /** True for a message that only keeps the agent awake. */
@@ -265,8 +352,8 @@ export interface IngestContextResult {
   /** False where nothing was stored. */
   ingested: boolean;
   /** Id under which the message is kept. */
-  messageId: string;
-  /** The turn that it belongs to. */
+  messageId: MessageId;
+  /** The turn that it belongs to; empty where nothing is stored, as with `legacy`. */
   turnId: string;
   /** The message as people should see it, where that differs. */
   displayMessage?: Message | null | undefined;
@@ -279,11 +366,11 @@ export interface IngestContextResult {
 /** Params of `context/ingestBatch`. */
 export interface IngestBatchContextParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** The messages to store, all or none, in this order. */
@@ -299,7 +386,7 @@ export interface IngestBatchContextResult {
   /** How many messages were stored; those that were known already do not count. */
   ingestedCount: number;
   /** Ids under which the messages are kept, one for each. */
-  messageIds: readonly string[];
+  messageIds: readonly MessageId[];
   /** Set where the selected engine did not do this, and why. */
   fallbackFor?: FallbackFor | null | undefined;
 }
@@ -307,11 +394,11 @@ export interface IngestBatchContextResult {
 /** Params of `context/assemble`. */
 export interface AssembleContextParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Most tokens that the answer may have; absent means `limits.defaultTokenBudget`. */
@@ -327,9 +414,9 @@ export interface AssembleContextParams {
   /** How memory should name its sources; engines read it, the server does not. */
   citationsMode?: string | null | undefined;
   /** Ask for `edits` against this earlier result; needs `assembleDelta`. */
-  previousResultId?: string | null | undefined;
+  previousResultId?: ResultId | null | undefined;
   /** Ask for a `contextProjection` too. */
-  projection?: "codex" | null | undefined;
+  projection?: Projection | null | undefined;
 }
 
 /**
@@ -348,7 +435,7 @@ export interface AssembleContextResult {
   /** Where a cache breakpoint belongs. */
   stablePrefix: StablePrefix;
   /** Names this result for `previousResultId` and `context/explain`. */
-  resultId: string;
+  resultId: ResultId;
   /** What takes how much. */
   composition: readonly CompositionPart[];
   /** Text to put at the end of the host's system prompt. */
@@ -356,7 +443,7 @@ export interface AssembleContextResult {
   /** Text to put at the end of this turn's user message, and to keep with it. */
   userMessageAppend?: string | null | undefined;
   /** Whose estimate the host should trust before it calls the model. */
-  promptAuthority?: "assembled" | "preassembly_may_overflow" | null | undefined;
+  promptAuthority?: PromptAuthority | null | undefined;
   /** Set where `projection` asked for it. */
   contextProjection?: ContextProjection | null | undefined;
   /** Set where the selected engine did not give this answer, and why. */
@@ -384,7 +471,7 @@ export interface StablePrefix {
 /** What one kind of content takes of the answer. */
 export interface CompositionPart {
   /** Where the content comes from. */
-  kind: "activityLog" | "memory" | "recall" | "recent" | "summary" | "system";
+  kind: ContentKind;
   /** Tokens of it; all parts sum to `estimatedTokens`. */
   tokens: number;
   /** Messages of it; all parts sum to the length of the list. */
@@ -394,7 +481,7 @@ export interface CompositionPart {
 /** The context for a backend that keeps its own thread. */
 export interface ContextProjection {
   /** `per_turn` goes with every turn, `thread_bootstrap` begins a new thread. */
-  mode: "per_turn" | "thread_bootstrap";
+  mode: ProjectionMode;
   /** Names the thread: another value means that the backend must begin anew. */
   epoch: string;
   /** Hash of what the projection was made from. */
@@ -408,11 +495,11 @@ export interface ContextProjection {
 /** Params of `context/compact`. */
 export interface CompactContextParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Most tokens that the context may have afterwards. */
@@ -424,7 +511,7 @@ export interface CompactContextParams {
   /** What the host measured, where it knows better. */
   currentTokenCount?: number | null | undefined;
   /** Come down to the budget, or to the engine's own threshold. */
-  compactionTarget?: "budget" | "threshold" | null | undefined;
+  compactionTarget?: CompactionTarget | null | undefined;
   /** What the summary should care for. */
   customInstructions?: string | null | undefined;
 }
@@ -448,7 +535,7 @@ export interface CompactionResult {
   /** The summary that now stands for older messages. */
   summary?: string | null | undefined;
   /** The oldest message that is still sent in full. */
-  firstKeptMessageId?: string | null | undefined;
+  firstKeptMessageId?: MessageId | null | undefined;
   /** Tokens of the context before. */
   tokensBefore: number;
   /** Tokens of the context now. */
@@ -460,11 +547,11 @@ export interface CompactionResult {
 /** Params of `context/afterTurn`. */
 export interface AfterTurnContextParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** The turn's new messages; the whole transcript where `prePromptMessageCount` is given. */
@@ -490,11 +577,11 @@ export interface AfterTurnContextResult {
 /** Params of `context/commitTurn`. */
 export interface CommitTurnContextParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Names the turn; the same key is committed once. */
@@ -512,7 +599,7 @@ export interface CommitTurnContextParams {
 /** Result of `context/commitTurn`. */
 export interface CommitTurnContextResult {
   /** `duplicate` where the key has been committed before. */
-  status: "committed" | "duplicate";
+  status: CommitStatus;
   /** Set where the selected engine did not do this, and why. */
   fallbackFor?: FallbackFor | null | undefined;
 }
@@ -520,11 +607,11 @@ export interface CommitTurnContextResult {
 /** Params of `context/maintain`. */
 export interface MaintainContextParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Most tokens that the context may have. */
@@ -548,11 +635,11 @@ export interface MaintainContextResult {
 /** Params of `context/preflight`. */
 export interface PreflightContextParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Most tokens that the context may have. */
@@ -570,7 +657,7 @@ export interface PreflightContextResult {
   /** Tokens of both together. */
   estimatedTokens: number;
   /** What the host should do before it calls the model. */
-  action: "compact" | "none";
+  action: PreflightAction;
   /** Set where the selected engine did not do this, and why. */
   fallbackFor?: FallbackFor | null | undefined;
 }
@@ -578,17 +665,17 @@ export interface PreflightContextResult {
 /** Params of `context/explain`; without `resultId` and `turnId`, the newest answer. */
 export interface ExplainContextParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Id of an assemble result; wins over `turnId`. */
-  resultId?: string | null | undefined;
+  resultId?: ResultId | null | undefined;
   /** The newest assemble result of this turn. */
-  turnId?: string | null | undefined;
+  turnId?: TurnId | null | undefined;
 }
 
 /** Result of `context/explain`. */
@@ -602,13 +689,13 @@ export interface ExplainContextResult {
 /** What became of one stored message in an answer. */
 export interface ContextDecision {
   /** The message. */
-  messageId: string;
+  messageId: MessageId;
   /** The turn that it belongs to. */
-  turnId: string;
+  turnId: TurnId;
   /** Its own size, in tokens. */
   tokens: number;
   /** What became of it. */
-  decision: "dropped" | "pinned" | "sent" | "stubbed" | "summarised";
+  decision: Decision;
   /** Why. */
   reason: string;
   /** What stands for it: a summary's node id, or the rule that left it out. */
@@ -620,7 +707,7 @@ export interface InjectedItem {
   /** The memory source or engine that it came from. */
   pluginName: string;
   /** Why it was asked. */
-  injectionPoint: "per-message" | "session-start";
+  injectionPoint: InjectionPoint;
   /** Its size, in tokens. */
   tokens: number;
   /** The text. */
@@ -641,19 +728,23 @@ export type DisposeContextResult = Record<string, never>;
 /** Params of `subagent/prepareSpawn`. */
 export interface PrepareSpawnSubagentParams {
   /** Key of the session that spawns. */
-  parentSessionKey: string;
+  parentSessionKey: SessionKey;
   /** Key of the session that is about to begin. */
-  childSessionKey: string;
+  childSessionKey: SessionKey;
   /** `fork` starts the child from a snapshot of the parent, `isolated` starts it empty. */
-  contextMode: "fork" | "isolated";
+  contextMode: SpawnMode;
   /** Id of the parent's session, where the host knows it. */
-  parentSessionId?: string | null | undefined;
+  parentSessionId?: SessionId | null | undefined;
   /** Id of the child's session, where the host knows it. */
-  childSessionId?: string | null | undefined;
+  childSessionId?: SessionId | null | undefined;
   /** The host's locator of the parent's transcript; never opened. */
   parentSessionFile?: string | null | undefined;
   /** The host's locator of the child's transcript; never opened. */
   childSessionFile?: string | null | undefined;
+  /** The agent that spawns; it forks sessions of its own alone. */
+  agentId?: AgentId | null | undefined;
+  /** The agent that the child belongs to; without it, that is `agentId`. */
+  childAgentId?: AgentId | null | undefined;
   /** The preparation is swept after so many milliseconds. */
   ttlMs?: number | null | undefined;
   /** Token under which the server reports progress. */
@@ -670,6 +761,8 @@ export interface PrepareSpawnSubagentResult {
 export interface RollbackSpawnSubagentParams {
   /** The preparation to take back. */
   preparationId: string;
+  /** The agent that spawned; of another one the preparation is unknown. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress. */
   workDoneToken?: number | string | null | undefined;
 }
@@ -683,9 +776,11 @@ export interface RollbackSpawnSubagentResult {
 /** Params of `subagent/ended`. */
 export interface EndedSubagentParams {
   /** Key of the session that has ended. */
-  childSessionKey: string;
-  /** `deleted` erases the child's data; the other reasons keep it. */
-  reason: "completed" | "deleted" | "released" | "swept";
+  childSessionKey: SessionKey;
+  /** `deleted` erases the child's data, if it was spawned; the other reasons keep it. */
+  reason: EndReason;
+  /** The agent that spawned; what another one has spawned is left alone. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress. */
   workDoneToken?: number | string | null | undefined;
 }
@@ -696,9 +791,9 @@ export type EndedSubagentResult = Record<string, never>;
 /** Params of `tools/list`. */
 export interface ListToolsParams {
   /** List the tools of this session's engine; absent means the connection's engine. */
-  sessionId?: string | null | undefined;
+  sessionId?: SessionId | null | undefined;
   /** Agent on whose behalf the list is asked for. */
-  agentId?: string | null | undefined;
+  agentId?: AgentId | null | undefined;
 }
 
 /** Result of `tools/list`. */
@@ -720,11 +815,11 @@ export interface ToolDefinition {
 /** Params of `tools/call`. */
 export interface CallToolsParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Name of the tool, as `tools/list` gave it. */
@@ -756,7 +851,7 @@ export interface RegisterMemoryParams {
   /** Name of the source; the same name replaces an earlier registration. */
   name: string;
   /** When the source is to be asked. */
-  injectionPoints: readonly ("per-message" | "session-start")[];
+  injectionPoints: readonly InjectionPoint[];
   /** Largest share of this source in one compilation, in tokens. */
   tokenBudget?: number | null | undefined;
 }
@@ -782,11 +877,11 @@ export interface UnregisterMemoryResult {
 /** Params of `memory/compile`. */
 export interface CompileMemoryParams {
   /** Agent for whose prompt this is. */
-  agentId: string;
+  agentId: AgentId;
   /** Which sources to ask. */
-  injectionPoint: "per-message" | "session-start";
+  injectionPoint: InjectionPoint;
   /** The session; with it, pieces that were injected before are left out. */
-  sessionId?: string | null | undefined;
+  sessionId?: SessionId | null | undefined;
   /** Text of the user that the memory should fit. */
   prompt?: string | null | undefined;
   /** Budget of the compilation, in tokens; absent means the configured one. */
@@ -841,7 +936,7 @@ export interface EngineListing {
   /** True where the engine compacts itself, so that the host must not. */
   ownsCompaction: boolean;
   /** Whether the host waits for `context/maintain` before it goes on. */
-  turnMaintenanceMode: "background" | "foreground";
+  turnMaintenanceMode: MaintenanceMode;
   /** Members that the engine has itself, such as `afterTurn`; the server answers the others for it. */
   implements: readonly string[];
   /** Host capabilities without which the engine refuses to start. */
@@ -930,11 +1025,11 @@ export interface ShadowSide {
  */
 export interface ConfigureSessionParams {
   /** The session to configure. */
-  sessionId?: string | null | undefined;
+  sessionId?: SessionId | null | undefined;
   /** Without `sessionId`, the agent to configure; with it, the owner of the session. */
-  agentId?: string | null | undefined;
+  agentId?: AgentId | null | undefined;
   /** Engine to use from the next call on; absent keeps the present one. */
-  engine?: string | null | undefined;
+  engine?: EngineId | null | undefined;
   /** Settings of the engine; they replace what was set before, absent keeps it. */
   config?: JsonObject | null | undefined;
 }
@@ -942,7 +1037,7 @@ export interface ConfigureSessionParams {
 /** Result of `session/configure`: what holds from now on. */
 export interface ConfigureSessionResult {
   /** Id of the engine. */
-  engine: string;
+  engine: EngineId;
   /** What has been set for the session or agent; `{}` where nothing is. */
   config: JsonObject;
 }
@@ -953,15 +1048,15 @@ export interface ConfigureSessionResult {
  */
 export interface PinSessionParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** A stored message that must survive compaction. */
-  messageId?: string | null | undefined;
+  messageId?: MessageId | null | undefined;
   /** A text that must stay in the context. */
   text?: string | null | undefined;
   /** Why, for people. */
@@ -977,11 +1072,11 @@ export interface PinSessionResult {
 /** Params of `session/unpin`. */
 export interface UnpinSessionParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** The pin to take off. */
@@ -997,11 +1092,11 @@ export interface UnpinSessionResult {
 /** Params of `session/pins`. */
 export interface PinsSessionParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
 }
@@ -1017,7 +1112,7 @@ export interface Pin {
   /** What to unpin by. */
   pinId: string;
   /** The message, where a message is pinned. */
-  messageId?: string | null | undefined;
+  messageId?: MessageId | null | undefined;
   /** The text, where a text is pinned. */
   text?: string | null | undefined;
   /** Why, for people. */
@@ -1029,15 +1124,15 @@ export interface Pin {
 /** Params of `session/truncate`. */
 export interface TruncateSessionParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** The last message that stays. */
-  afterMessageId: string;
+  afterMessageId: MessageId;
 }
 
 /** Result of `session/truncate`. */
@@ -1049,23 +1144,23 @@ export interface TruncateSessionResult {
 /** Params of `session/fork`. */
 export interface ForkSessionParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Id of the copy; must not exist yet. */
-  newSessionId: string;
+  newSessionId: SessionId;
   /** The last message that the copy has; absent means all of them. */
-  atMessageId?: string | null | undefined;
+  atMessageId?: MessageId | null | undefined;
 }
 
 /** Result of `session/fork`. */
 export interface ForkSessionResult {
   /** Id of the copy. */
-  sessionId: string;
+  sessionId: SessionId;
   /** How many messages it has. */
   messageCount: number;
 }
@@ -1073,11 +1168,11 @@ export interface ForkSessionResult {
 /** Params of `session/summaries`. */
 export interface SummariesSessionParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
 }
@@ -1105,9 +1200,9 @@ export interface SummaryNode {
   /** When it was written. */
   createdAt: string;
   /** The first message that it covers. */
-  firstMessageId: string;
+  firstMessageId: MessageId;
   /** The last message that it covers. */
-  lastMessageId: string;
+  lastMessageId: MessageId;
   /** How many messages it covers. */
   messageCount: number;
   /** Node ids that were condensed into it; empty for a summary of messages. */
@@ -1121,7 +1216,7 @@ export interface ListSessionParams {
   /** Where to go on, from the page before. */
   cursor?: string | null | undefined;
   /** Only sessions of this agent, and those that no agent owns yet. */
-  agentId?: string | null | undefined;
+  agentId?: AgentId | null | undefined;
 }
 
 /** Result of `session/list`. */
@@ -1135,13 +1230,13 @@ export interface ListSessionResult {
 /** The short facts of one session. */
 export interface SessionEntry {
   /** Id of the session. */
-  sessionId: string;
+  sessionId: SessionId;
   /** Its alias. */
-  sessionKey?: string | null | undefined;
+  sessionKey?: SessionKey | null | undefined;
   /** Id of the engine that serves it. */
-  engine: string;
+  engine: EngineId;
   /** Dialect of its messages. */
-  messageFormat: "anthropic" | "openai" | "openai-responses" | "openclaw";
+  messageFormat: MessageFormat;
   /** How many messages are stored. */
   messageCount: number;
   /** When the first message was stored. */
@@ -1153,11 +1248,11 @@ export interface SessionEntry {
 /** Params of `session/get`. */
 export interface GetSessionParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
 }
@@ -1165,13 +1260,13 @@ export interface GetSessionParams {
 /** Result of `session/get`. */
 export interface GetSessionResult {
   /** Id of the session. */
-  sessionId: string;
+  sessionId: SessionId;
   /** Its alias. */
-  sessionKey?: string | null | undefined;
+  sessionKey?: SessionKey | null | undefined;
   /** Id of the engine that serves it. */
-  engine: string;
+  engine: EngineId;
   /** Dialect of its messages. */
-  messageFormat: "anthropic" | "openai" | "openai-responses" | "openclaw";
+  messageFormat: MessageFormat;
   /** How many messages are stored. */
   messageCount: number;
   /** When the first message was stored. */
@@ -1179,7 +1274,7 @@ export interface GetSessionResult {
   /** When it last changed. */
   updatedAt: string;
   /** Owner of the session. */
-  agentId?: string | null | undefined;
+  agentId?: AgentId | null | undefined;
   /** How many turns it has. */
   turnCount: number;
   /** Present while an import in the background is not over; `messageCount` says how far it is. */
@@ -1189,7 +1284,7 @@ export interface GetSessionResult {
 /** An import that is not over. */
 export interface SessionImport {
   /** `interrupted` where a process ended in it: the same `context/bootstrap` goes on with it. */
-  state: "interrupted" | "running";
+  state: ImportState;
   /** How many messages the session has at its end. */
   total: number;
 }
@@ -1197,11 +1292,11 @@ export interface SessionImport {
 /** Params of `session/export`. */
 export interface ExportSessionParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Where to go on, from the page before. */
@@ -1211,9 +1306,9 @@ export interface ExportSessionParams {
 /** Result of `session/export`. */
 export interface ExportSessionResult {
   /** Id of the session. */
-  sessionId: string;
+  sessionId: SessionId;
   /** Dialect of the messages. */
-  messageFormat: "anthropic" | "openai" | "openai-responses" | "openclaw";
+  messageFormat: MessageFormat;
   /** One page of messages, oldest first. */
   messages: readonly ExportedMessage[];
   /** How to ask for the next page; absent on the last. */
@@ -1223,9 +1318,9 @@ export interface ExportSessionResult {
 /** A stored message with what was noted about it. */
 export interface ExportedMessage {
   /** Id of the message. */
-  messageId: string;
+  messageId: MessageId;
   /** The turn that it belongs to. */
-  turnId: string;
+  turnId: TurnId;
   /** The host's time stamp, otherwise the time of receipt. */
   timestamp: string;
   /** The message, byte for byte. */
@@ -1235,11 +1330,11 @@ export interface ExportedMessage {
 /** Params of `session/delete`. */
 export interface DeleteSessionParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
 }
@@ -1253,7 +1348,7 @@ export interface DeleteSessionResult {
 /** Params of `runtime/complete`. */
 export interface CompleteRuntimeParams {
   /** What the text is for; a host may choose another model for each. */
-  purpose: "condense" | "query" | "summary" | "synthesis";
+  purpose: CompletionPurpose;
   /** The conversation to complete. */
   messages: readonly PromptMessage[];
   /** Instructions that go before it. */
@@ -1263,13 +1358,13 @@ export interface CompleteRuntimeParams {
   /** Model that the configuration asks for; the host decides. */
   model?: string | null | undefined;
   /** The session on whose behalf this is asked. */
-  sessionId?: string | null | undefined;
+  sessionId?: SessionId | null | undefined;
 }
 
 /** A message of a completion, in no dialect. */
 export interface PromptMessage {
   /** Who speaks. */
-  role: "assistant" | "user";
+  role: PromptRole;
   /** What is said. */
   content: string;
 }
@@ -1295,11 +1390,11 @@ export interface CompletionUsage {
 /** Params of `runtime/compact`: those of `context/compact`, handed on. */
 export interface CompactRuntimeParams {
   /** The session: a key that the host chooses. */
-  sessionId: string;
-  /** Alias of the session; the latest session that was named together with it is the one it means. */
-  sessionKey?: string | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, others get SessionNotFound. */
-  agentId?: string | null | undefined;
+  sessionId: SessionId;
+  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  sessionKey?: SessionKey | null | undefined;
+  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Most tokens that the context may have afterwards. */
@@ -1311,7 +1406,7 @@ export interface CompactRuntimeParams {
   /** What the host measured, where it knows better. */
   currentTokenCount?: number | null | undefined;
   /** Come down to the budget, or to the engine's own threshold. */
-  compactionTarget?: "budget" | "threshold" | null | undefined;
+  compactionTarget?: CompactionTarget | null | undefined;
   /** What the summary should care for. */
   customInstructions?: string | null | undefined;
 }
@@ -1333,9 +1428,9 @@ export interface CompactRuntimeResult {
 /** Params of `runtime/rewriteTranscript`. */
 export interface RewriteTranscriptRuntimeParams {
   /** The session whose transcript is meant. */
-  sessionId: string;
+  sessionId: SessionId;
   /** Alias of the session. */
-  sessionKey?: string | null | undefined;
+  sessionKey?: SessionKey | null | undefined;
   /** What to replace; a message that is not named stays. */
   replacements: readonly TranscriptReplacement[];
 }
@@ -1343,7 +1438,7 @@ export interface RewriteTranscriptRuntimeParams {
 /** One message of the host's transcript to replace. */
 export interface TranscriptReplacement {
   /** Id of the message. */
-  messageId: string;
+  messageId: MessageId;
   /** What to put in its place. */
   message: Message;
 }
@@ -1365,13 +1460,13 @@ export interface GetContextMemoryParams {
   /** Name of the source, as it was registered. */
   name: string;
   /** Agent for whose prompt this is. */
-  agentId: string;
+  agentId: AgentId;
   /** Why the source is asked. */
-  injectionPoint: "per-message" | "session-start";
+  injectionPoint: InjectionPoint;
   /** The session, where there is one. */
-  sessionId?: string | null | undefined;
+  sessionId?: SessionId | null | undefined;
   /** Alias of the session. */
-  sessionKey?: string | null | undefined;
+  sessionKey?: SessionKey | null | undefined;
   /** Text of the user that the memory should fit. */
   prompt?: string | null | undefined;
 }
@@ -1401,9 +1496,9 @@ export interface MemoryFragment {
 /** Params of `memory/contextInjected`: what a compilation has produced. */
 export interface ContextInjectedMemoryParams {
   /** Agent for whose prompt this was. */
-  agentId: string;
+  agentId: AgentId;
   /** Which sources were asked. */
-  injectionPoint: "per-message" | "session-start";
+  injectionPoint: InjectionPoint;
   /** Every fragment that was considered. */
   fragments: readonly CompiledFragment[];
   /** True where a model has rewritten fragments into one text. */
@@ -1413,21 +1508,21 @@ export interface ContextInjectedMemoryParams {
   /** When it was compiled. */
   timestamp: string;
   /** The session, where there is one. */
-  sessionId?: string | null | undefined;
+  sessionId?: SessionId | null | undefined;
 }
 
 /** Params of `session/changed`. */
 export interface ChangedSessionParams {
   /** The session that changed. */
-  sessionId: string;
+  sessionId: SessionId;
   /** What happened; `created`, `appended`, `changed` only where the host declares `session/changed`. */
-  reason: "appended" | "changed" | "compacted" | "configured" | "created" | "deleted" | "maintained" | "pinned" | "truncated" | "unpinned";
+  reason: SessionChange;
 }
 
 /** Params of `tools/listChanged`. */
 export interface ListChangedToolsParams {
   /** The session whose tools changed; absent means every session. */
-  sessionId?: string | null | undefined;
+  sessionId?: SessionId | null | undefined;
 }
 
 /** Progress value: work has begun. */
@@ -1493,7 +1588,7 @@ export interface InvalidParamsData {
   /** What would have been accepted, such as protocol versions. */
   supported?: readonly string[] | null | undefined;
   /** Dialect of the session, where the connection has another one. */
-  messageFormat?: "anthropic" | "openai" | "openai-responses" | "openclaw" | null | undefined;
+  messageFormat?: MessageFormat | null | undefined;
 }
 
 /** Data of EngineUnavailable. */
@@ -1503,7 +1598,7 @@ export interface EngineUnavailableData {
   /** What the caller can do about it, in one sentence. */
   hint: string;
   /** The engine that was selected. */
-  engineId?: string | null | undefined;
+  engineId?: EngineId | null | undefined;
   /** Host capabilities that the engine needs and the host does not declare. */
   missingCapabilities?: readonly string[] | null | undefined;
 }
@@ -1527,7 +1622,7 @@ export interface SessionNotFoundData {
   /** What the caller can do about it, in one sentence. */
   hint: string;
   /** The session that was asked for. */
-  sessionId?: string | null | undefined;
+  sessionId?: SessionId | null | undefined;
 }
 
 /** Data of HostCapabilityMissing. */
@@ -1547,7 +1642,7 @@ export interface EngineFailedData {
   /** What the caller can do about it, in one sentence. */
   hint: string;
   /** The engine that failed. */
-  engineId: string;
+  engineId: EngineId;
   /** The method that it was asked for. */
   method: string;
   /** What it said, without traceback and local paths. */

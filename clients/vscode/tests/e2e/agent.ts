@@ -12,7 +12,7 @@ export const COMMAND: readonly [string, ...string[]] = [PYTHON, "-m", "sidecar.c
 export const ENVIRONMENT = { PYTHONPATH: ROOT };
 
 /** A session that comes with the sidecar. */
-export const EXAMPLE = join(ROOT, "sidecar/cli/demo/session.jsonl");
+export const EXAMPLE = join(ROOT, "sidecar/cli/demo_session.jsonl");
 
 export type Message = Readonly<Record<string, unknown>> & { readonly role: string };
 

@@ -10,7 +10,7 @@ const HOME = "/home/somebody";
 const read = (values: Record<string, unknown>) => readSettings((key) => values[key], HOME);
 
 test("without settings the sidecar's own configuration decides", () => {
-  assert.deepEqual(read({}), { command: undefined, namespace: "default", engine: undefined, config: {}, tokenBudget: undefined, refreshMs: 2_000 });
+  assert.deepEqual(read({}), { command: undefined, namespace: "default", engine: undefined, config: {}, stateDir: undefined, tokenBudget: undefined, refreshMs: 2_000 });
 });
 
 test("values of the wrong type count as absent", () => {
@@ -21,7 +21,7 @@ test("values of the wrong type count as absent", () => {
 
 test("the home folder may be written short, in the program and in the store", () => {
   assert.deepEqual(read({ command: ["~/bin/x", "serve", "~"] }).command, [`${HOME}/bin/x`, "serve", "~"]);
-  assert.deepEqual(read({ stateDir: "~/.pi", configuration: { tokens: {} } }).config, { tokens: {}, stateDir: `${HOME}/.pi` });
+  assert.equal(read({ stateDir: "~/.pi" }).stateDir, `${HOME}/.pi`);
 });
 
 test("the window that is set is the sidecar's too, beside its other limits", () => {

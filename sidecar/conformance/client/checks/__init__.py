@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-AREAS = ("handshake", "reading", "answering", "waiting", "deltas", "ending", "schema")
+AREAS = ("handshake", "reading", "answering", "waiting", "deltas", "restarting", "ending", "schema")
 """The modules, in the order in which they are run; the last one looks back at all messages of the run."""
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sidecar.conformance.client.subject import Client
 from sidecar.conformance.client.suite import check
-from sidecar.conformance.expecting import expect, expect_equal
-from sidecar.conformance.server.wire import Json
+from sidecar.conformance.kit import expect, expect_equal
+from sidecar.conformance.server.wire import Json, Object
 
 _COMPLETE = "runtime/complete"
+_MEMORY = "memory/getContext"
 _ASKED: Json = {
     "purpose": "summary",
     "messages": [{"role": "user", "content": "Summarise it."}],
@@ -27,6 +28,37 @@ def while_it_waits(client: Client) -> None:
         expect_equal(answer.at("/result/text", None), "a summary", "the text of the answer")
         server.answer(request, _DECLINED)
         stage.driver.result("compact")
+
+
+@check("answering", "CEP-HOST-1", "CEP-BASE-13", needs=(_COMPLETE,))
+def two_at_once(client: Client) -> None:
+    """Two requests of the server are with the runtime at once, and an answer is read meanwhile."""
+    with client.stage() as stage:
+        server = stage.open(answers={_COMPLETE: {"result": {"text": "a summary"}, "together": 2}})
+        stage.ask("next", "engine/list")
+        request = server.request("engine/list")
+        first = server.ask(_COMPLETE, _ASKED)
+        server.answer(request, {"engines": []})
+        stage.driver.result("next")
+        second = server.ask(_COMPLETE, _ASKED)
+        for id in (second, first):
+            expect_equal(server.answer_to(id).at("/result/text", None), "a summary", "the text of an answer")
+
+
+@check("answering", "CEP-HOST-8", "CEP-MEM-3", needs=(_MEMORY,))
+def what_a_source_remembers(client: Client) -> None:
+    """`memory/getContext` is answered with the fragments of the runtime."""
+    fragment: Object = {"content": "Prefers short answers.", "priority": 80, "tokens": 5, "synthesize": False}
+    asked: Json = {"name": "notes", "agentId": "main", "injectionPoint": "per-message", "sessionId": "s"}
+    with client.stage() as stage:
+        server = stage.open(answers={_MEMORY: {"result": {"fragments": [fragment]}}})
+        answer = server.answer_to(server.ask(_MEMORY, asked))
+        for member in ("content", "priority", "tokens", "synthesize"):
+            expect_equal(
+                answer.at(f"/result/fragments/0/{member}", None),
+                fragment[member],
+                f"{member} of the fragment",
+            )
 
 
 @check("answering", "CEP-BASE-12")

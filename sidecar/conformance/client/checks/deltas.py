@@ -5,7 +5,7 @@ from __future__ import annotations
 from sidecar.conformance.client.played import PlayedServer, assembled
 from sidecar.conformance.client.subject import Client, Stage
 from sidecar.conformance.client.suite import check
-from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.kit import expect, expect_equal
 from sidecar.conformance.server.wire import Json, Message
 
 _ASSEMBLE = "context/assemble"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sidecar.conformance.client.subject import Client
 from sidecar.conformance.client.suite import check
-from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.kit import expect, expect_equal
 
 
 @check("ending", "CEP-LIFE-7", "CEP-LIFE-9")

@@ -8,9 +8,9 @@ from sidecar.conformance.client.driver import failed_with
 from sidecar.conformance.client.played import greeting
 from sidecar.conformance.client.subject import Client
 from sidecar.conformance.client.suite import check
-from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.kit import expect, expect_equal
 from sidecar.conformance.server.wire import Json, Message
-from sidecar.protocol.versions import LATEST
+from sidecar.protocol.lifecycle import LATEST
 
 _OPTIONS = "/params/initializationOptions/contextEngine"
 _COMPLETE = "runtime/complete"
@@ -89,7 +89,9 @@ def an_offer_of_a_newer_server(client: Client) -> None:
     with client.stage() as stage:
         stage.driver.do("open", "open")
         server = stage.server()
-        offer = greeting(noSuchMember={"deep": [1]}, methods=["context/ingest", "future/thing"])
+        offer = greeting(
+            noSuchMember={"deep": [1]}, methods=["context/ingest", "future/thing"], messageFormats=["to-come"]
+        )
         server.answer(server.request("initialize"), {**offer, "noSuchMember": [None]})
         stage.driver.result("open")
 

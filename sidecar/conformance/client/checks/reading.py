@@ -4,13 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sidecar.conformance.client.played import PlayedServer
+from sidecar.conformance.client.played import PlayedServer, assembled
 from sidecar.conformance.client.subject import Client, Stage
 from sidecar.conformance.client.suite import check
-from sidecar.conformance.expecting import expect, expect_equal
-from sidecar.conformance.server.wire import Json, encode, frame
+from sidecar.conformance.kit import expect, expect_equal
+from sidecar.conformance.server.wire import Json, Object, encode, frame
 
 _GET = "session/get"
+_NEW = "to-come"
+"""A value that no version of the protocol has."""
+_TIME = "2024-01-15T10:30:00.000Z"
+_PROGRESS: tuple[Json, ...] = (
+    {"kind": "begin", "title": "Looking", "percentage": 0},
+    {"kind": "report", "percentage": 50},
+    {"kind": "end"},
+)
+_ENTRY: Object = {
+    "sessionId": "s",
+    "engine": "full",
+    "messageFormat": _NEW,
+    "messageCount": 1,
+    "createdAt": _TIME,
+    "updatedAt": _TIME,
+}
+_ENGINE: Object = {
+    "id": "e",
+    "name": "E",
+    "version": "1",
+    "ownsCompaction": True,
+    "turnMaintenanceMode": _NEW,
+    "implements": [_NEW],
+    "active": True,
+    "available": True,
+}
+_ASSEMBLED: Object = assembled(
+    [{"role": _NEW, "content": "x"}],
+    "r1",
+    composition=[{"kind": _NEW, "tokens": 10, "messageCount": 1}],
+    promptAuthority=_NEW,
+    contextProjection={
+        "mode": _NEW,
+        "epoch": "1",
+        "fingerprint": "f",
+        "developerInstructions": "",
+        "prompt": "x",
+    },
+)
+_EXPLAINED: Object = {
+    "decisions": [{"messageId": "m1", "turnId": "t1", "tokens": 1, "decision": _NEW, "reason": "x"}],
+    "injected": [{"pluginName": "p", "injectionPoint": _NEW, "tokens": 1, "content": "x"}],
+}
+_COMPILED: Object = {"finalContent": "", "tokens": 0, "synthesized": False, "fragments": []}
+_NEWER: tuple[tuple[str, Object, Object], ...] = (
+    ("context/commitTurn", {"sessionId": "s", "advancementKey": "k", "messages": []}, {"status": _NEW}),
+    (
+        "context/preflight",
+        {"sessionId": "s", "tokenBudget": 100},
+        {"fits": True, "estimatedTokens": 1, "action": _NEW},
+    ),
+    ("context/assemble", {"sessionId": "s"}, _ASSEMBLED),
+    ("context/explain", {"sessionId": "s"}, _EXPLAINED),
+    ("session/list", {}, {"sessions": [_ENTRY]}),
+    (_GET, {"sessionId": "s"}, {**_ENTRY, "turnCount": 1, "importing": {"state": _NEW, "total": 2}}),
+    ("session/export", {"sessionId": "s"}, {"sessionId": "s", "messageFormat": _NEW, "messages": []}),
+    ("engine/list", {}, {"engines": [_ENGINE]}),
+    ("memory/compile", {"agentId": "a", "injectionPoint": "per-message"}, _COMPILED),
+)
+"""Answers with such values, one for each open enumeration that a host reads."""
 
 
 def _session(name: str) -> dict[str, Json]:
@@ -19,8 +79,9 @@ def _session(name: str) -> dict[str, Json]:
         "engine": "full",
         "messageFormat": "openai",
         "messageCount": 1,
-        "createdAt": "2024-01-15T10:30:00.000Z",
-        "updatedAt": "2024-01-15T10:30:00.000Z",
+        "turnCount": 1,
+        "createdAt": _TIME,
+        "updatedAt": _TIME,
     }
 
 
@@ -115,7 +176,7 @@ def large_answers(client: Client) -> None:
         server = stage.open()
         stage.ask("large", "session/export", sessionId="s")
         request = server.request("session/export")
-        entry: Json = {
+        entry: Object = {
             "messageId": "m1",
             "turnId": "t1",
             "timestamp": "2024-01-15T10:30:00.000Z",
@@ -123,7 +184,12 @@ def large_answers(client: Client) -> None:
         }
         result: Json = {"sessionId": "s", "messageFormat": "openai", "messages": [entry]}
         server.answer(request, result)
-        expect_equal(stage.driver.result("large"), result, "the result")
+        found = stage.driver.result("large")
+        entries = found.get("messages") if isinstance(found, dict) else None
+        first = entries[0] if isinstance(entries, list) and entries else None
+        expect_equal(
+            first.get("message") if isinstance(first, dict) else None, entry["message"], "the message"
+        )
 
 
 @check("reading", "CEP-BASE-5", "CEP-BASE-6")
@@ -157,6 +223,37 @@ def notifications_reach_the_runtime(client: Client) -> None:
         server.tell("session/changed", {"sessionId": "s", "reason": "truncated"})
         heard = stage.driver.told_of("session/changed").get("params")
         expect(isinstance(heard, dict) and heard.get("sessionId") == "s", f"it heard {heard}")
+
+
+@check("reading", "CEP-LIFE-16", "CEP-HOST-9", needs=("progress",))
+def progress_reaches_the_runtime(client: Client) -> None:
+    """`$/progress` is handed to the runtime while the request that it belongs to is not answered."""
+    with client.stage() as stage:
+        server = stage.open()
+        stage.ask("long", "engine/doctor", workDoneToken="token-7")
+        request = server.request("engine/doctor")
+        expect_equal(request.at("/params/workDoneToken", None), "token-7", "workDoneToken of the request")
+        for value in _PROGRESS:
+            server.tell("$/progress", {"token": "token-7", "value": value})
+            heard = stage.driver.told_of("$/progress").get("params")
+            token = heard.get("token") if isinstance(heard, dict) else None
+            expect_equal(token, "token-7", "token of the progress")
+        server.answer(request, {"ok": True, "checks": []})
+        stage.driver.result("long")
+
+
+@check("reading", "CEP-VER-2", "CEP-VER-4")
+def values_to_come(client: Client) -> None:
+    """A value that an open enumeration does not have yet upsets nothing, wherever one can stand."""
+    with client.stage() as stage:
+        server = stage.open()
+        server.tell("window/logMessage", {"type": 77, "message": "x"})
+        server.tell("session/changed", {"sessionId": "s", "reason": _NEW})
+        server.tell("$/progress", {"token": "nobody", "value": {"kind": _NEW}})
+        for method, params, result in _NEWER:
+            stage.ask(method, method, **params)
+            server.answer(server.request(method), result)
+            stage.driver.result(method)
 
 
 @check("reading", "CEP-BAD-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sidecar.conformance.client.played import assembled
 from sidecar.conformance.client.subject import Client
 from sidecar.conformance.client.suite import check
-from sidecar.conformance.expecting import expect
+from sidecar.conformance.kit import expect
 from sidecar.conformance.server.wire import Json
 
 _SHOWN = 5

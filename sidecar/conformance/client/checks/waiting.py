@@ -6,7 +6,7 @@ from sidecar.conformance.client.driver import failed_with
 from sidecar.conformance.client.played import PlayedServer
 from sidecar.conformance.client.subject import Client, Stage
 from sidecar.conformance.client.suite import check
-from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.kit import expect, expect_equal
 from sidecar.conformance.server.wire import Json, Message
 
 _GET = "session/get"

@@ -1,25 +1,17 @@
-"""The checks, one module for each area of the specification."""
+"""The checks of servers, by what they are about."""
 
 from importlib import import_module
 
 AREAS = (
     "framing",
-    "bad_input",
     "lifecycle",
-    "handshake",
     "flow",
     "storing",
     "assembling",
-    "replacing",
     "sessions",
-    "tools",
     "compacting",
-    "engines",
     "memory",
-    "injecting",
-    "subagents",
-    "keeping_quiet",
-    "schema",
+    "messages",
 )
 """The modules, in the order in which they are run; the last one looks back at all messages of the run."""
 

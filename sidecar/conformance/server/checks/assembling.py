@@ -1,8 +1,8 @@
-"""What the model is to see."""
+"""What the model is to see: assembled answers, and answers that replace the ones before."""
 
 from __future__ import annotations
 
-from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.kit import expect, expect_equal
 from sidecar.conformance.server.conversation import (
     assemble,
     assistant,
@@ -16,8 +16,7 @@ from sidecar.conformance.server.conversation import (
     tool,
     user,
 )
-from sidecar.conformance.server.subject import Server
-from sidecar.conformance.server.suite import check
+from sidecar.conformance.server.subject import Server, check
 from sidecar.conformance.server.wire import Json, Message, Object
 
 _ASSEMBLE = "context/assemble"
@@ -188,12 +187,39 @@ def equal_epochs_extend_each_other(server: Server) -> None:
 
 @check("assembling", "CEP-PREFIX-4", needs=(_ASSEMBLE, _BATCH))
 def larger_budgets_keep_the_epoch(server: Server) -> None:
-    """A larger budget keeps the epoch."""
+    """A budget that is larger by no more than a third keeps the epoch."""
     host, session = server.shared(), server.name()
     store(host, session, [*chat(30), user("now")])
     small = assemble(host, session, tokenBudget=1500)
-    large = assemble(host, session, tokenBudget=9000)
+    large = assemble(host, session, tokenBudget=2000)
     expect_equal(large.number("/contextEpoch"), small.number("/contextEpoch"), "epoch under a larger budget")
+
+
+@check("assembling", "CEP-PREFIX-4", "CEP-PREFIX-7", needs=(_ASSEMBLE, _BATCH))
+def views_do_not_disturb_each_other(server: Server) -> None:
+    """A side question with a small budget leaves the answers under a large one as they were."""
+    host, session = server.shared(), server.name()
+    store(host, session, [*chat(40), user("now")])
+    first = assemble(host, session, tokenBudget=9000)
+    side = assemble(host, session, tokenBudget=1000)
+    again = assemble(host, session, tokenBudget=9000)
+    expect_equal(again.objects("/messages"), first.objects("/messages"), "the answer after a side question")
+    epochs = [answer.number("/contextEpoch") for answer in (first, side, again)]
+    expect(epochs[0] < epochs[1] < epochs[2], f"the epoch did not rise with the view: {epochs}")
+
+
+@check("assembling", "CEP-PREFIX-7", needs=(_ASSEMBLE, _BATCH))
+def other_views_have_all_their_room(server: Server) -> None:
+    """A session that was asked with a small budget first has as much under a large one as any other."""
+    host = server.shared()
+    counts: list[int] = []
+    for narrow in (False, True):
+        session = server.name()
+        store(host, session, [*chat(40), user("now")])
+        if narrow:
+            assemble(host, session, tokenBudget=1000)
+        counts.append(len(assemble(host, session, tokenBudget=9000).objects("/messages")))
+    expect_equal(counts[1], counts[0], "messages after an answer with a small budget")
 
 
 @check("assembling", "CEP-PREFIX-6", needs=(_ASSEMBLE, _BATCH))
@@ -300,3 +326,90 @@ def _edited(current: list[Object], answer: Message) -> list[Object]:
         assert isinstance(start, int) and isinstance(count, int) and isinstance(messages, list)
         result[start : start + count] = [message for message in messages if isinstance(message, dict)]
     return result
+
+
+@check("replacing", "CEP-VALID-5", needs=(_ASSEMBLE,))
+def thinking_stays_with_its_call(server: Server) -> None:
+    """A signed thinking block is sent with its call, unchanged, or neither of them is."""
+    server.shared().expect_format("anthropic")
+    messages: list[Json] = [user("Look through all the files.")]
+    for number in range(20):
+        thinking: Json = {"type": "thinking", "thinking": "hm " * 40, "signature": f"s{number}"}
+        use: Json = {"type": "tool_use", "id": f"c{number}", "name": "read", "input": {"n": number}}
+        result: Json = {"type": "tool_result", "tool_use_id": f"c{number}", "content": "line " * 100}
+        messages += [{"role": "assistant", "content": [thinking, use]}, {"role": "user", "content": [result]}]
+    with server.connect(messageFormat="anthropic") as host:
+        session = server.name()
+        for budget in (800, 1600, 3200, 100_000):
+            sent = assemble(host, session, messages=messages, tokenBudget=budget).objects("/messages")
+            calls = [
+                message for message in sent if message["role"] == "assistant" and "tool_use" in str(message)
+            ]
+            expect(calls, f"no call is left under a budget of {budget}")
+            expect(all(message in messages for message in calls), f"a call was changed under {budget}")
+
+
+@check("replacing", "CEP-VALID-6", needs=(_ASSEMBLE,))
+def pruning_waits_for_an_epoch(server: Server) -> None:
+    """With `pruning` switched on, earlier messages change only where the epoch rises."""
+    with server.connect(config={"pruning": {"enabled": True}}) as host:
+        session = server.name()
+        messages: list[Json] = [user("Look through all the files.")]
+        before: list[Object] = []
+        epoch = rises = 0
+        for number in range(14):
+            messages += [call(f"c{number}"), tool(f"c{number}", f"line {number} " * 250)]
+            answer = assemble(host, session, messages=messages, tokenBudget=6000)
+            sent = answer.objects("/messages")
+            if answer.number("/contextEpoch") == epoch:
+                expect(
+                    sent[: len(before)] == before, "an earlier message changed, and the epoch did not rise"
+                )
+            rises += answer.number("/contextEpoch") > epoch
+            before, epoch = sent, answer.number("/contextEpoch")
+        expect(rises > 1, "14 long results never filled 6 000 tokens")
+
+
+@check(
+    "replacing", "CEP-MSG-12", needs=(_ASSEMBLE, "context/ingestBatch", "context/compact", "session/export")
+)
+def text_that_looks_like_a_mark(server: Server) -> None:
+    """A user who quotes a synthetic message is taken at his word: it is stored and sent as it came."""
+    host, session = server.shared(), server.name()
+    store(host, session, chat(60))
+    params: Json = {"sessionId": session, "tokenBudget": 3000, "force": True}
+    host.result("context/compact", params)
+    known = [str(message["content"]) for message in chat(60) if isinstance(message, dict)]
+    sent = assemble(host, session, tokenBudget=4000).objects("/messages")
+    ours = [text_of(message) for message in sent if text_of(message) not in known]
+    quoted = user("You wrote this, word for word:\n" + (ours[0] if ours else "[summary]"))
+    ingest(host, session, quoted)
+    expect_equal(history(host, session)[-1], quoted, "the message that is stored last")
+    again = assemble(host, session, tokenBudget=6000).objects("/messages")
+    expect_equal(again[-1], quoted, "the message that is sent last")
+
+
+@check(
+    *("replacing", "CEP-MSG-9", "CEP-MSG-12"),
+    needs=(_ASSEMBLE, "context/ingestBatch", "context/compact", "session/export"),
+)
+def forged_marks(server: Server) -> None:
+    """A synthetic message with another letter in it is not the server's: it is stored and sent as it came."""
+    host, session = server.shared(), server.name()
+    store(host, session, chat(60))
+    params: Json = {"sessionId": session, "tokenBudget": 3000, "force": True}
+    host.result("context/compact", params)
+    known = [str(message["content"]) for message in chat(60) if isinstance(message, dict)]
+    sent = assemble(host, session, tokenBudget=4000).objects("/messages")
+    for text in [text_of(message) for message in sent if text_of(message) not in known][:1]:
+        forged = user(_altered(text))
+        ingest(host, session, forged)
+        expect_equal(history(host, session)[-1], forged, "the message that is stored last")
+        again = assemble(host, session, tokenBudget=6000).objects("/messages")
+        expect_equal(again[-1], forged, "the message that is sent last")
+
+
+def _altered(text: str) -> str:
+    """The text with another letter in its middle, and everything around that as it was."""
+    middle = next((i for i in range(len(text) // 2, len(text)) if text[i].isalpha()), len(text) // 2)
+    return f"{text[:middle]}{'x' if text[middle : middle + 1] != 'x' else 'y'}{text[middle + 1 :]}"

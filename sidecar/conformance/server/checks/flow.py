@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.kit import expect, expect_equal
 from sidecar.conformance.server.conversation import assemble, history, ingest, text_of, user
 from sidecar.conformance.server.host import Host
-from sidecar.conformance.server.subject import Server
-from sidecar.conformance.server.suite import check
+from sidecar.conformance.server.subject import Server, check
 from sidecar.conformance.server.wire import Json
 
 _COMPACT = "runtime/compact"

@@ -1,14 +1,14 @@
-"""How bytes become messages."""
+"""Framing, and input that is no message."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from sidecar.conformance.expecting import Violation, expect, expect_equal
+from sidecar.conformance.kit import Violation, expect, expect_equal
+from sidecar.conformance.server.conversation import user
 from sidecar.conformance.server.host import Host
-from sidecar.conformance.server.subject import Server
-from sidecar.conformance.server.suite import check
-from sidecar.conformance.server.wire import encode, frame, request
+from sidecar.conformance.server.subject import Server, check
+from sidecar.conformance.server.wire import Json, encode, frame, request
 
 _PING = "conformance/unknownMethod"
 
@@ -215,3 +215,218 @@ def line_over_the_limit(server: Server) -> None:
         expect_equal(answer.code, -32600, "code of the answer")
         expect_equal(answer.at("/error/data/limit"), 65536, "data.limit")
         host.alive()
+
+
+def _expect_refused(host: Host, body: bytes | str | Json, code: int, id: Json = None) -> None:
+    host.write(body)
+    answer = host.answer(id)
+    expect_equal(answer.code, code, f"code of the answer to {str(body)[:80]}")
+    host.alive()
+
+
+def _invalid(server: Server, method: str, params: Json, path: str, place: str) -> None:
+    host = server.shared()
+    answer = host.request(method, params)
+    expect_equal(answer.code, -32602, f"code of the answer to {method} with a wrong {place or 'params'}")
+    expect_equal(answer.at("/error/data/path"), path, "data.path")
+    expect(place in answer.error_text, f"the message does not name {place}: {answer.error_text}")
+
+
+@check("bad input", "CEP-BAD-1")
+def bodies_that_are_no_json(server: Server) -> None:
+    """What is no JSON, no UTF-8, NaN or Infinity gets -32700 with id null, and the connection goes on."""
+    host = server.shared()
+    bodies = (
+        b"{",
+        b"not json",
+        b'{"jsonrpc":"2.0","id":1,"method":"\xff\xfe"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":Infinity}}',
+    )
+    for body in bodies:
+        _expect_refused(host, body, -32700)
+
+
+@check("bad input", "CEP-BAD-1")
+def empty_bodies(server: Server) -> None:
+    """`Content-Length: 0` gets -32700 with id null, and the connection goes on."""
+    host = server.shared()
+    host.process.send(frame(b""))
+    expect_equal(host.answer(None).code, -32700, "code of the answer to an empty body")
+    host.alive()
+
+
+@check("bad input", "CEP-BAD-2", "CEP-BASE-1")
+def envelopes_that_are_none(server: Server) -> None:
+    """A batch, no object, and a wrong or missing `jsonrpc` get -32600."""
+    host = server.shared()
+    _expect_refused(host, [{"jsonrpc": "2.0", "id": 1, "method": "x"}], -32600)
+    _expect_refused(host, [], -32600)
+    _expect_refused(host, "7", -32600)
+    _expect_refused(host, '"text"', -32600)
+    _expect_refused(host, {"jsonrpc": "1.0", "id": "old", "method": "x"}, -32600, "old")
+    _expect_refused(host, {"id": "none", "method": "x"}, -32600, "none")
+    _expect_refused(host, {"jsonrpc": "2.0", "id": "number", "method": 7}, -32600, "number")
+
+
+@check("bad input", "CEP-BAD-2", "CEP-BASE-2")
+def ids_of_a_wrong_type(server: Server) -> None:
+    """An id that is a fraction, a boolean, a list, an object or null gets -32600 with id null."""
+    host = server.shared()
+    for id in (1.5, True, [1], {"a": 1}, None):
+        wrong: Json = {"jsonrpc": "2.0", "id": id, "method": "engine/list", "params": {}}
+        _expect_refused(host, wrong, -32600)
+
+
+@check("bad input", "CEP-BASE-2", "CEP-BASE-3")
+def ids_come_back_as_they_were(server: Server) -> None:
+    """Ids come back with type and value: 1 and "1" are two ids, and so are strings of any script."""
+    host = server.shared()
+    ids: tuple[int | str, ...] = (900001, "900001", "", "ключ 键 🔑", 2**53 - 1, -7)
+    for id in ids:
+        host.begin("conformance/unknownMethod", id=id)
+    for id in ids:
+        answer = host.answer(id)
+        expect(type(answer.id) is type(id), f"id {id!r} came back as {answer.id!r}")
+
+
+@check("bad input", "CEP-BAD-2", needs=("context/assemble", "context/compact"))
+def ids_in_flight(server: Server) -> None:
+    """An id that is in flight is refused with -32600, and the first request is still answered."""
+    with server.connect(hostCapabilities=["runtime/compact"], engine="legacy") as host:
+        host.answers["runtime/compact"] = lambda _: {}
+        host.begin("context/compact", {"sessionId": "any"}, id="twice")
+        asked = host.wait_for_request("runtime/compact")
+        host.begin("conformance/unknownMethod", id="twice")
+        refused = host.answer("twice")
+        expect_equal(refused.code, -32600, "code of the answer to the second request")
+        answer: Json = {"jsonrpc": "2.0", "id": asked.id, "result": {"ok": True, "compacted": False}}
+        host.write(answer)
+        host.answer("twice").result()
+
+
+@check("bad input", "CEP-BAD-3")
+def deep_nesting(server: Server) -> None:
+    """JSON nested 100 000 levels deep gets an error or an answer, and the connection goes on."""
+    host = server.shared()
+    deep = "[" * 100_000 + "]" * 100_000
+    host.write(f'{{"jsonrpc":"2.0","id":"deep","method":"context/ingest","params":{{"message":{deep}}}}}')
+    answer = host.answer_to_any("deep", None)
+    expect(answer.code in (-32700, -32602), f"code {answer.code} for nesting that goes too deep")
+    host.alive()
+
+
+@check("bad input", "CEP-BAD-5", "CEP-BASE-4")
+def params_that_are_no_object(server: Server) -> None:
+    """Params that are a list, a string or a number get -32602 with an empty `data.path`."""
+    host = server.shared()
+    for number, params in enumerate(("[1]", '"text"', "7")):
+        id = f"params-{number}"
+        host.write(f'{{"jsonrpc":"2.0","id":"{id}","method":"context/ingest","params":{params}}}')
+        answer = host.answer(id)
+        expect_equal(answer.code, -32602, f"code of the answer to params {params}")
+        expect_equal(answer.at("/error/data/path"), "", "data.path")
+
+
+@check("bad input", "CEP-BAD-5", "CEP-BASE-10", needs=("context/ingest", "context/assemble"))
+def members_of_a_wrong_type(server: Server) -> None:
+    """A wrong or missing member gets -32602; the message names it, and `data.path` is its JSON Pointer."""
+    _invalid(server, "context/ingest", {"sessionId": 7, "message": user("x")}, "/sessionId", "sessionId")
+    _invalid(server, "context/ingest", {"message": user("x")}, "/sessionId", "sessionId")
+    _invalid(server, "context/ingest", {"sessionId": "s"}, "/message", "message")
+    _invalid(
+        server, "context/assemble", {"sessionId": "s", "tokenBudget": "4k"}, "/tokenBudget", "tokenBudget"
+    )
+
+
+@check("bad input", "CEP-BAD-5", "CEP-MSG-6", needs=("context/ingestBatch", "session/get"))
+def messages_of_a_wrong_type(server: Server) -> None:
+    """A message that is none is refused with its place, and nothing of the request takes effect."""
+    host, session = server.shared(), server.name()
+    odd: tuple[Json, ...] = (7, "text", [], {"content": "no role"})
+    for wrong in odd:
+        messages: Json = [user("fine"), user("fine too"), wrong]
+        _invalid(
+            server,
+            "context/ingestBatch",
+            {"sessionId": session, "messages": messages},
+            "/messages/2",
+            "messages[2]",
+        )
+    expect_equal(
+        host.request("session/get", {"sessionId": session}).code, 1003, "code of session/get after it"
+    )
+
+
+@check("bad input", "CEP-BASE-5", "CEP-BASE-6", needs=("context/ingest",))
+def null_and_unknown_members(server: Server) -> None:
+    """`null` counts as absent where a member is optional, as missing where not; unknown ones are ignored."""
+    host, session = server.shared(), server.name()
+    params: Json = {
+        "sessionId": session,
+        "message": user("x"),
+        "messageId": None,
+        "turnId": None,
+        "isHeartbeat": None,
+        "noSuchMember": {"deep": [1]},
+    }
+    host.result("context/ingest", params)
+    answer = host.request("context/ingest", {"sessionId": None, "message": user("x")})
+    expect_equal(answer.code, -32602, "code of the answer to a required member that is null")
+
+
+@check("bad input", "CEP-BAD-6")
+def unknown_methods(server: Server) -> None:
+    """An unknown request gets -32601; an unknown notification is ignored, whatever its name."""
+    host = server.shared()
+    for method in ("context/noSuchThing", "", "$/noSuchThing", "initialize/"):
+        expect_equal(host.request(method).code, -32601, f"code of the answer to {method!r}")
+    host.notify("context/noSuchThing")
+    host.notify("$/noSuchThing")
+    host.alive()
+
+
+@check("bad input", "CEP-BAD-7", needs=("context/ingest", "session/get"))
+def requests_sent_as_notifications(server: Server) -> None:
+    """A request that comes as a notification has no effect and no answer."""
+    host, session = server.shared(), server.name()
+    host.notify("context/ingest", {"sessionId": session, "message": user("x")})
+    expect_equal(
+        host.request("session/get", {"sessionId": session}).code, 1003, "code of session/get after it"
+    )
+
+
+@check("bad input", "CEP-BAD-8")
+def answers_to_nothing(server: Server) -> None:
+    """A response that nobody waits for is ignored."""
+    host = server.shared()
+    host.write({"jsonrpc": "2.0", "id": 424242, "result": {}})
+    host.write({"jsonrpc": "2.0", "id": "nobody", "error": {"code": -1, "message": "x"}})
+    host.write({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "x"}})
+    host.alive()
+
+
+@check("bad input", "CEP-BASE-9", "CEP-BASE-10")
+def errors_say_what_to_do(server: Server) -> None:
+    """Every error has `data.retryable` and `data.hint`, and shows neither a traceback nor a local path."""
+    host = server.shared()
+    for method, params in (("no/such", None), ("context/ingest", {"sessionId": ""}), ("initialize", {})):
+        answer = host.request(method, params)
+        expect(isinstance(answer.at("/error/data/retryable"), bool), "data.retryable is no boolean")
+        expect(isinstance(answer.at("/error/data/hint"), str), "data.hint is no string")
+        shown = answer.raw.decode()
+        for trace in ("Traceback", 'File \\"', "/home/", "/usr/", str(server.folder)):
+            expect(trace not in shown, f"{trace!r} in an error")
+
+
+@check("bad input", "CEP-BAD-4", "CEP-MSG-4", needs=("context/ingest", "session/export"))
+def lone_surrogates(server: Server) -> None:
+    """Escapes of lone surrogates inside a message are accepted and come back as they were."""
+    host, session = server.shared(), server.name()
+    message = '{"role":"user","content":"cut \\ud83d"}'
+    host.write(
+        f'{{"jsonrpc":"2.0","id":"cut","method":"context/ingest","params":{{"sessionId":"{session}","message":{message}}}}}'
+    )
+    host.answer("cut").result()
+    answer = host.result("session/export", {"sessionId": session})
+    expect(message.encode() in answer.raw, f"the message came back otherwise: {answer.raw[:200]!r}")

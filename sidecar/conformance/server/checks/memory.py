@@ -1,12 +1,19 @@
-"""What memory sources contribute."""
+"""Injected memory, its events, and agents that a session spawns."""
 
 from __future__ import annotations
 
-from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.kit import NotDeclared, expect, expect_equal
+from sidecar.conformance.server.conversation import (
+    assemble,
+    assistant,
+    expect_unknown,
+    ingest,
+    text_of,
+    user,
+)
 from sidecar.conformance.server.host import Host
-from sidecar.conformance.server.subject import Server
-from sidecar.conformance.server.suite import check
-from sidecar.conformance.server.wire import Json, Object
+from sidecar.conformance.server.subject import Server, check
+from sidecar.conformance.server.wire import Json, Message, Object
 
 _COMPILE = "memory/compile"
 
@@ -81,3 +88,193 @@ def _remembering(server: Server, answer: Object) -> Host:
     host.answers["memory/getContext"] = lambda _: answer
     host.result("memory/register", {"name": "notes", "injectionPoints": ["per-message"]})
     return host
+
+
+_NEEDS = ("memory/register", "context/assemble", "context/commitTurn")
+_POINTS: list[Json] = ["per-message", "session-start"]
+_QUESTION = "What do I like?"
+
+
+def _injecting(server: Server, fragments: list[Json], points: list[Json], config: Json = None) -> Host:
+    """A host with one source that has these fragments for every question."""
+    answer: Object = {"result": {"fragments": fragments}}
+    capabilities: list[Json] = ["memory/getContext", "runtime/complete"]
+    host = server.connect(hostCapabilities=capabilities, config=config)
+    host.answers["memory/getContext"] = lambda _: answer
+    host.result("memory/register", {"name": "notes", "injectionPoints": points})
+    return host
+
+
+def _at_its_point(asked: Message) -> Object:
+    point = str(asked.at("/params/injectionPoint"))
+    text = "marigold tea" if point == "per-message" else "Rome in spring"
+    fragment: Json = {"id": f"likes-{point}", "content": text, "tokens": 5, "priority": 50}
+    return {"result": {"fragments": [fragment]}}
+
+
+def _likes(text: str) -> list[Json]:
+    return [{"id": "likes", "content": text, "tokens": 5, "priority": 50}]
+
+
+@check("injecting", "CEP-MEM-10", needs=("memory/register", "memory/compile"))
+def fragments_that_stay_as_they_are(server: Server) -> None:
+    """A fragment with `synthesize: false` is in the content word for word, and no model sees it."""
+    fragments: list[Json] = [
+        {"id": "exact", "content": "code 7731-X", "tokens": 5, "priority": 50, "synthesize": False},
+        {"id": "one", "content": "lives in Rome", "tokens": 5, "priority": 40},
+        {"id": "two", "content": "has a cat", "tokens": 5, "priority": 40},
+    ]
+    config: Json = {"memory": {"enableSynthesis": True}}
+    with _injecting(server, fragments, ["per-message"], config=config) as host:
+        host.answers["runtime/complete"] = lambda _: {"result": {"text": "A Roman with a cat."}}
+        answer = host.result("memory/compile", {"agentId": "anna", "injectionPoint": "per-message"})
+        expect("code 7731-X" in answer.text("/finalContent"), "it is not in the content")
+        shown = [message.raw for message in host.asked if message.method == "runtime/complete"]
+        expect(not any(b"7731" in raw for raw in shown), "a model was shown it")
+
+
+@check("injecting", "CEP-MEM-12", "CEP-ORDER-6", "CEP-ORDER-7", needs=_NEEDS)
+def where_memory_goes(server: Server) -> None:
+    """It goes where its injection point says, is told before, and is the same for all of a turn."""
+    with _injecting(server, [], _POINTS) as host:
+        session = server.name()
+        host.answers["memory/getContext"] = _at_its_point
+        first = assemble(host, session, messages=[user(_QUESTION)], prompt=_QUESTION)
+        told = sum(message.method == "memory/contextInjected" for message in host.notifications)
+        expect_equal(told, 2, "number of memory/contextInjected before the answer")
+        again = assemble(host, session, messages=[user(_QUESTION)], prompt=_QUESTION)
+        for member, text in (
+            ("systemPromptAddition", "Rome in spring"),
+            ("userMessageAppend", "marigold tea"),
+        ):
+            place = f"/result/{member}"
+            expect(text in str(first.at(place, "")), f"it is not in {member}")
+            expect_equal(again.at(place, None), first.at(place), f"{member} of the second answer of the turn")
+
+
+@check("injecting", "CEP-SEC-4", "CEP-MEM-14", needs=_NEEDS)
+def injected_text_is_fenced(server: Server) -> None:
+    """Memory is introduced and fenced: it stands between lines that are not the source's own."""
+    with _injecting(server, _likes("marigold tea"), ["per-message"]) as host:
+        answer = assemble(host, server.name(), messages=[user(_QUESTION)], prompt=_QUESTION)
+        before, found, after = str(answer.at("/result/userMessageAppend", "")).partition("marigold tea")
+        expect(found and before.strip() and after.strip(), "nothing stands before or behind it")
+
+
+@check("injecting", "CEP-MEM-15", "CEP-MEM-14", needs=_NEEDS)
+def once_is_enough(server: Server) -> None:
+    """What was injected, and came back with the turn, is neither injected nor found again."""
+    with _injecting(server, _likes("marigold tea"), ["per-message"]) as host:
+        session = server.name()
+        first = assemble(host, session, messages=[user(_QUESTION)], prompt=_QUESTION)
+        appended = str(first.at("/result/userMessageAppend", ""))
+        turn: list[Json] = [user(f"{_QUESTION}\n{appended}"), assistant("Tea.")]
+        host.result("context/commitTurn", {"sessionId": session, "advancementKey": "1", "messages": turn})
+        second = assemble(host, session, messages=[*turn, user("And now?")], prompt="And now?")
+        again = str(second.at("/result/userMessageAppend", ""))
+        expect("marigold" not in again, "it is injected again in the next turn")
+        tools = host.offer.get("tools")
+        if not isinstance(tools, list) or "context_search" not in tools:
+            raise NotDeclared("context_search is not among the tools")
+        arguments: Json = {"mode": "search", "query": "marigold"}
+        params: Json = {"sessionId": session, "name": "context_search", "arguments": arguments}
+        found = host.result("tools/call", params).raw.decode()
+        expect("--- messages" not in found, "a search finds it in the message that it came back with")
+
+
+@check("subagents", "CEP-SUB-3", needs=("subagent/prepareSpawn",))
+def forks_need_a_parent(server: Server) -> None:
+    """A fork of an unknown parent gets 1003; an isolated child needs none."""
+    host = server.shared()
+    params: Object = {"parentSessionKey": server.name("none"), "childSessionKey": server.name("child")}
+    forked = host.request("subagent/prepareSpawn", {**params, "contextMode": "fork"})
+    expect_equal(forked.code, 1003, "code of a fork")
+    host.result("subagent/prepareSpawn", {**params, "contextMode": "isolated"})
+
+
+def _prepare(host: Host, parent_key: str, child: str, **members: Json) -> None:
+    """Prepare a child of that id, under a key that is made of it."""
+    names: Object = {
+        "parentSessionKey": parent_key,
+        "childSessionKey": f"key-{child}",
+        "childSessionId": child,
+    }
+    host.result("subagent/prepareSpawn", {"contextMode": "isolated", **names, **members})
+
+
+@check("subagents", "CEP-SUB-7", needs=("subagent/ended", "subagent/prepareSpawn", "context/ingest"))
+def ends_erase_what_was_spawned_alone(server: Server) -> None:
+    """`ended` with `deleted` erases no session that only has the key, and none that another agent spawned."""
+    host, plain, spawned = server.shared(), server.name(), server.name()
+    ingest(host, plain, user("x"), sessionKey=f"key-{plain}")
+    host.result("subagent/ended", {"childSessionKey": f"key-{plain}", "reason": "deleted"})
+    _prepare(host, server.name("key"), spawned, agentId="anna")
+    ingest(host, spawned, user("x"), agentId="anna")
+    ended: Object = {"childSessionKey": f"key-{spawned}", "reason": "deleted"}
+    host.result("subagent/ended", {**ended, "agentId": "bert"})
+    for session in (plain, spawned):
+        host.result("session/get", {"sessionId": session})
+
+
+@check("subagents", "CEP-SESS-2", "CEP-SUB-3", needs=("subagent/prepareSpawn", "context/ingest"))
+def keys_are_the_agents_own(server: Server) -> None:
+    """What another agent binds to a key leaves it as it is, and what another agent has is not forked."""
+    host, key, child = server.shared(), server.name("key"), server.name("child")
+    parent = server.name()
+    for agent, session in (("anna", parent), ("bert", server.name())):
+        ingest(host, session, user(f"of {agent}"), sessionKey=key, agentId=agent)
+    _prepare(host, key, child, contextMode="fork", agentId="anna")
+    sent = assemble(host, child, agentId="anna").objects("/messages")
+    expect_equal([text_of(message) for message in sent], ["of anna"], "what a fork of the key begins with")
+    stolen: Object = {"parentSessionKey": server.name("key"), "childSessionKey": server.name("child")}
+    forked = {**stolen, "parentSessionId": parent, "contextMode": "fork", "agentId": "bert"}
+    expect_equal(host.request("subagent/prepareSpawn", forked).code, 1003, "code of a fork by another agent")
+
+
+@check("subagents", "CEP-SUB-9", needs=("subagent/prepareSpawn", "context/ingest"))
+def children_belong_to_their_agent(server: Server) -> None:
+    """A child is the agent's that `childAgentId` names, from the moment it is prepared."""
+    host, child = server.shared(), server.name("child")
+    _prepare(host, server.name("key"), child, agentId="anna", childAgentId="carl")
+    for agent, code in (("bert", 1003), ("anna", 1003), ("carl", None)):
+        params: Object = {"sessionId": child, "message": user("x"), "agentId": agent}
+        expect_equal(host.request("context/ingest", params).code, code, f"code of a message of {agent}")
+
+
+@check(
+    "subagents", "CEP-SUB-7", "CEP-DUR-5", needs=("subagent/ended", "subagent/prepareSpawn", "context/ingest")
+)
+def the_end_of_a_child(server: Server) -> None:
+    """`ended` is idempotent, also for unknown children; `deleted` erases and the others keep."""
+    host, kept, erased = server.shared(), server.name(), server.name()
+    for session, reason in ((kept, "completed"), (erased, "deleted")):
+        _prepare(host, server.name("key"), session)
+        ingest(host, session, user("x"), sessionKey=f"key-{session}")
+        for _ in range(2):
+            host.result("subagent/ended", {"childSessionKey": f"key-{session}", "reason": reason})
+    host.result("subagent/ended", {"childSessionKey": server.name("never"), "reason": "released"})
+    host.result("session/get", {"sessionId": kept})
+    expect_unknown(host, erased)
+
+
+@check("subagents", "CEP-SUB-11", needs=("subagent/prepareSpawn", "context/ingest"))
+def children_that_are_there_already(server: Server) -> None:
+    """A `childSessionId` of a session that has messages gets -32602."""
+    host, taken, key = server.shared(), server.name(), server.name("key")
+    ingest(host, taken, user("x"))
+    params: Object = {"parentSessionKey": key, "childSessionKey": f"{key}-child", "childSessionId": taken}
+    answer = host.request("subagent/prepareSpawn", {**params, "contextMode": "isolated"})
+    expect_equal(answer.code, -32602, "code of the answer")
+
+
+@check("subagents", "CEP-SUB-12", needs=("subagent/prepareSpawn", "context/ingest", "context/assemble"))
+def spawns_in_the_order_received(server: Server) -> None:
+    """What is sent in one go takes effect in order: the parent's message, the fork, the child's request."""
+    host, parent, child, key = server.shared(), server.name(), server.name("child"), server.name("key")
+    ingest(host, parent, user("first"), sessionKey=key)
+    host.begin("context/ingest", {"sessionId": parent, "message": user("second")})
+    params: Object = {"parentSessionKey": key, "childSessionKey": f"{key}-child", "childSessionId": child}
+    host.begin("subagent/prepareSpawn", {**params, "contextMode": "fork"})
+    answer = host.request("context/assemble", {"sessionId": child})
+    sent = [text_of(message) for message in answer.objects("/messages")]
+    expect_equal(sent, ["first", "second"], "what the child begins with")

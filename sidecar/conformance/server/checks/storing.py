@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sidecar.conformance.expecting import expect, expect_equal
+from sidecar.conformance.kit import expect, expect_equal
 from sidecar.conformance.server.conversation import (
     assistant,
     call,
@@ -15,8 +15,7 @@ from sidecar.conformance.server.conversation import (
     tool,
     user,
 )
-from sidecar.conformance.server.subject import Server
-from sidecar.conformance.server.suite import check
+from sidecar.conformance.server.subject import Server, check
 from sidecar.conformance.server.wire import Json
 
 _EXPORT = "session/export"

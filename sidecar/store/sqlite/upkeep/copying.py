@@ -1,15 +1,21 @@
 """Whole copies of a store file, made while other processes write to it."""
 
 import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import apsw
 
+from sidecar.private_files import create
 from sidecar.store.errors import StoreDamaged
 from sidecar.store.sqlite.cleaning import CleaningVFS
 from sidecar.store.sqlite.faults import unavailable
+from sidecar.store.sqlite.fts5 import TABLES
+from sidecar.store.sqlite.schema import SECRETS
 from sidecar.store.sqlite.upkeep.looking import look
+from sidecar.store.stored import SessionRef
 from sidecar.store.upkeep import Progress
 
 _PAGES = 1024
@@ -30,7 +36,7 @@ def copy_store(source: Path, target: Path, progress: Progress) -> int:
     part.unlink(missing_ok=True)
     reading, _ = look(source)
     try:
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        create(part).close()
         try:
             _copy_pages(cast(Any, reading), part, progress)
             _sync(part)
@@ -60,6 +66,7 @@ def _copy_pages(reading: Any, part: Path, progress: Progress) -> None:
                 progress("copying", backup.page_count - backup.remaining, backup.page_count)
         reading.execute("ROLLBACK")
         writing.pragma("journal_mode", "delete")
+        _purge(writing)
         progress("checking the copy", 0, 0)
         if writing.pragma("quick_check") != "ok":
             raise StoreDamaged(
@@ -70,6 +77,55 @@ def _copy_pages(reading: Any, part: Path, progress: Progress) -> None:
         vfs.unregister()
 
 
+def keep_secrets(source: Path, target: Path) -> None:
+    """Let one store know what another has made for its sessions: the hosts may hand it back.
+
+    A source that cannot be read any more keeps nothing from being restored.
+    """
+    with suppress(apsw.Error):
+        reading: Any = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            secrets = reading.execute("SELECT secret FROM secrets ORDER BY number").fetchall()
+        finally:
+            reading.close()
+        add_secrets(target, [secret for (secret,) in secrets])
+
+
+def add_secrets(
+    target: Path,
+    secrets: Iterable[bytes],
+    families: Mapping[SessionRef, tuple[str | None, bool]] | None = None,
+) -> None:
+    """Let a store know what was made with these secrets, for sessions of these families."""
+    writing: Any = apsw.Connection(str(target))
+    try:
+        with writing:
+            writing.execute(SECRETS)
+            writing.executemany(
+                "INSERT OR IGNORE INTO secrets (secret) VALUES (?)", [(secret,) for secret in secrets]
+            )
+            writing.executemany(
+                "UPDATE sessions SET family = ?, first_edition = ? WHERE namespace = ? AND session_id = ?",
+                [(*family, *ref) for ref, family in (families or {}).items()],
+            )
+    finally:
+        writing.close()
+
+
+def _purge(writing: Any) -> None:
+    """Take out of the copy's search index what was erased; a store from before it has none."""
+    tables = {name for (name,) in writing.execute("SELECT name FROM sqlite_schema").fetchall()}
+    if not tables.issuperset(TABLES):
+        return
+    for name in ("search_erased", "search_purging"):
+        if writing.execute("SELECT value FROM marks WHERE name = ?", (name,)).get is None:
+            continue
+        writing.pragma("secure_delete", 1)
+        for table in TABLES:
+            writing.execute(f"INSERT INTO {table}({table}) VALUES ('optimize')")
+        writing.execute("DELETE FROM marks WHERE name = ?", (name,))
+
+
 def leftovers(path: Path) -> list[Path]:
     """The files that are there of a store: its file, and the logs beside it, which SQLite would read with any
     other file of that name."""
@@ -77,20 +133,14 @@ def leftovers(path: Path) -> list[Path]:
     return [file for file in found if file.exists()]
 
 
-def move_aside(path: Path, stamp: str) -> Path | None:
-    """Give a store file and the logs beside it another name, so that nothing of it is lost.
-
-    The new name, `None` where there is nothing.
-    """
-    before = leftovers(path)
+def free_name(path: Path, stamp: str) -> Path:
+    """A name for a store that gives way to another one, which nothing has yet."""
     kept = path.with_name(f"{path.name}.replaced-{stamp}")
     number = 1
     while leftovers(kept):
         number += 1
         kept = path.with_name(f"{path.name}.replaced-{stamp}-{number}")
-    for file in before:
-        file.rename(kept.with_name(kept.name + file.name.removeprefix(path.name)))
-    return kept if before else None
+    return kept
 
 
 def _remove(part: Path) -> None:

@@ -12,7 +12,7 @@ from sidecar.store.sqlite.reads import session_record
 from sidecar.store.sqlite.schema import APPLICATION_ID, VERSION
 from sidecar.store.sqlite.upkeep.cells import Cell, row_at, rows_of
 from sidecar.store.sqlite.upkeep.pages import PageFile
-from sidecar.store.stored import SessionRef, StoredMessage
+from sidecar.store.stored import SECRET_BYTES, SessionRef, StoredMessage
 from sidecar.store.upkeep import Progress
 
 _VERSION_AT = 60
@@ -31,6 +31,9 @@ _SESSION = (
     _NOTHING, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT_OR_NOT, _TEXT_OR_NOT,
     *(_NUMBER,) * 7, _TEXT_OR_NOT, _NUMBER_OR_NOT, _NUMBER,
 )  # fmt: skip
+"""What the columns of a session held before its family was noted; rows with messages are longer since."""
+_SECRET = (_NOTHING, (bytes,))
+_FAMILY = (_TEXT_OR_NOT, _NUMBER)
 LOST_NAMESPACE = "recovered"
 """The namespace of sessions whose own row is lost."""
 
@@ -66,6 +69,8 @@ class Salvage:
         self._records: dict[int, SessionRecord] = {}
         self._places: dict[int, dict[int, tuple[int, int]]] = {}
         """By session and position: the page and the cell of a message."""
+        self.secrets: list[bytes] = []
+        """Those by which texts are known that were made for the sessions, as far as they are left."""
         self.unreadable_rows = 0
         """Rows of any table that are there, and cannot be read."""
         try:
@@ -83,6 +88,11 @@ class Salvage:
     def session_count(self) -> int:
         """How many sessions there are."""
         return len(self._records.keys() | self._places.keys())
+
+    @property
+    def families(self) -> dict[SessionRef, tuple[str | None, bool]]:
+        """For each session whose row is left: `family` and `first_edition`, as in its record."""
+        return {record.ref: (record.family, record.first_edition) for record in self._records.values()}
 
     def sessions(self) -> Iterator[tuple[SavedSession, Iterator[StoredMessage]]]:
         """Every session with its messages in order, those that it shares with others included."""
@@ -125,8 +135,11 @@ class Salvage:
                 elif _is(cell, _MESSAGE):
                     session, position = cast("list[int]", cell.values[1:3])
                     self._places.setdefault(session, {}).setdefault(position, (number, index))
-                elif _is(cell, _SESSION):
-                    row: tuple[Any, ...] = (cell.row_id, *cell.values[1:])
+                elif _is(cell, _SECRET) and len(secret := cast("bytes", cell.values[1])) == SECRET_BYTES:
+                    self.secrets.append(secret)
+                elif _is(cell, (*_SESSION, *_FAMILY)) or _is(cell, _SESSION):
+                    family = () if len(cell.values) > len(_SESSION) else (None, 1)
+                    row: tuple[Any, ...] = (cell.row_id, *cell.values[1:], *family)
                     self._records.setdefault(cell.row_id, session_record(row))
         progress("reading pages", count, count)
 

@@ -7,7 +7,8 @@ import apsw
 from sidecar.store.sqlite.cleaning import CleaningVFS
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import unavailable
-from sidecar.store.sqlite.schema import VERSION, prepare
+from sidecar.store.sqlite.fts5 import TABLES
+from sidecar.store.sqlite.schema import INDEX, VERSION, prepare
 from sidecar.store.sqlite.upkeep.looking import look, look_at_current
 
 _BUSY_MS = 10_000
@@ -27,6 +28,9 @@ def vacuum(path: Path) -> tuple[int, int]:
     try:
         connection = connect(path, None, busy_ms=_BUSY_MS, cache_kib=_CACHE_KIB)
         try:
+            for table in TABLES:  # with what was erased of it
+                connection.execute(f"INSERT INTO {table}({table}) VALUES ('optimize')")
+            connection.execute("DELETE FROM marks WHERE name IN ('search_erased', 'search_purging')")
             connection.execute("VACUUM")
             _checkpoint(path)
         finally:
@@ -34,6 +38,29 @@ def vacuum(path: Path) -> tuple[int, int]:
     except apsw.Error as error:
         raise unavailable(error) from error
     return before, path.stat().st_size
+
+
+def reindex(path: Path) -> None:
+    """Empty the search index; the next `serve` makes it behind its start.
+
+    Raises:
+        StoreUnavailable: the store is not there, damaged, newer or older, or locked.
+    """
+    look_at_current(path).close()
+    try:
+        connection = connect(path, None, busy_ms=_BUSY_MS, cache_kib=_CACHE_KIB)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for table in TABLES:
+                connection.execute(f"DROP TABLE {table}")
+            connection.execute(INDEX)
+            connection.execute("DELETE FROM marks WHERE name LIKE 'search_%'")
+            connection.execute("COMMIT")
+            _checkpoint(path)
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise unavailable(error) from error
 
 
 def migrate(path: Path) -> tuple[int, int]:

@@ -1,0 +1,3 @@
+module contextsidecar
+
+go 1.24

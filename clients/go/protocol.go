@@ -1,0 +1,2621 @@
+// Code generated from sidecar/protocol by `make schema`; DO NOT EDIT.
+
+package contextsidecar
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// ProtocolVersion is the newest version of the protocol that these types describe.
+const ProtocolVersion = "1.0"
+
+// TraceValue: How much the server traces.
+type TraceValue string
+
+// Values of TraceValue that this version knows.
+const (
+	TraceValueOff      TraceValue = "off"
+	TraceValueMessages TraceValue = "messages"
+	TraceValueVerbose  TraceValue = "verbose"
+)
+
+// HostCapability: What a host can declare; a server passes over names that it does not know.
+type HostCapability string
+
+// Values of HostCapability that this version knows.
+const (
+	HostCapabilityRuntimeComplete          HostCapability = "runtime/complete"
+	HostCapabilityRuntimeCompact           HostCapability = "runtime/compact"
+	HostCapabilityRuntimeRewriteTranscript HostCapability = "runtime/rewriteTranscript"
+	HostCapabilityMemoryGetContext         HostCapability = "memory/getContext"
+	HostCapabilitySessionChanged           HostCapability = "session/changed"
+	HostCapabilityAssembleDelta            HostCapability = "assembleDelta"
+	HostCapabilityOwnsHistory              HostCapability = "ownsHistory"
+)
+
+// MessageFormat: Dialect of messages: chat completions, Responses items, Anthropic messages, pi
+// AgentMessage.
+type MessageFormat string
+
+// Values of MessageFormat that this version knows.
+const (
+	MessageFormatOpenai          MessageFormat = "openai"
+	MessageFormatOpenaiResponses MessageFormat = "openai-responses"
+	MessageFormatAnthropic       MessageFormat = "anthropic"
+	MessageFormatOpenclaw        MessageFormat = "openclaw"
+)
+
+// EngineID: Id by which an engine is selected.
+type EngineID = string
+
+// MaintenanceMode: Whether the host waits for `context/maintain` before it goes on.
+type MaintenanceMode string
+
+// Values of MaintenanceMode that this version knows.
+const (
+	MaintenanceModeForeground MaintenanceMode = "foreground"
+	MaintenanceModeBackground MaintenanceMode = "background"
+)
+
+// RequestID: Chosen by the sender; unique among its requests in flight.
+type RequestID = any
+
+// MessageType: 1 error, 2 warning, 3 info, 4 log, 5 debug.
+type MessageType int
+
+// SessionID: Name of a session as the host spells it: a key, never a path; 1 to 1024 code points, no
+// NUL.
+type SessionID = string
+
+// SessionKey: Alias of a session.
+type SessionKey = string
+
+// AgentID: Name of an agent, which owns sessions.
+type AgentID = string
+
+// Message: One message in the dialect of the connection; has `role` or `type`. The server reads what
+// it needs and hands the whole object back byte for byte.
+type Message = json.RawMessage
+
+// MessageID: Id of a message within its session.
+type MessageID = string
+
+// TurnID: Name of a turn within its session.
+type TurnID = string
+
+// ResultID: Id of an assembled answer, unique in the store.
+type ResultID = string
+
+// Projection: Backend that keeps its own thread; the server refuses others.
+type Projection string
+
+// Values of Projection that this version knows.
+const (
+	ProjectionCodex Projection = "codex"
+)
+
+// PromptAuthority: Whose estimate the host should trust before it calls the model.
+type PromptAuthority string
+
+// Values of PromptAuthority that this version knows.
+const (
+	PromptAuthorityAssembled              PromptAuthority = "assembled"
+	PromptAuthorityPreassemblyMayOverflow PromptAuthority = "preassembly_may_overflow"
+)
+
+// ContentKind: Where a part of the context comes from.
+type ContentKind string
+
+// Values of ContentKind that this version knows.
+const (
+	ContentKindSystem      ContentKind = "system"
+	ContentKindSummary     ContentKind = "summary"
+	ContentKindActivityLog ContentKind = "activityLog"
+	ContentKindRecent      ContentKind = "recent"
+	ContentKindMemory      ContentKind = "memory"
+	ContentKindRecall      ContentKind = "recall"
+)
+
+// ProjectionMode: `per_turn` goes with every turn, `thread_bootstrap` begins a new thread.
+type ProjectionMode string
+
+// Values of ProjectionMode that this version knows.
+const (
+	ProjectionModePerTurn         ProjectionMode = "per_turn"
+	ProjectionModeThreadBootstrap ProjectionMode = "thread_bootstrap"
+)
+
+// CompactionTarget: Come down to the budget, or to the engine's own threshold; the server refuses
+// others.
+type CompactionTarget string
+
+// Values of CompactionTarget that this version knows.
+const (
+	CompactionTargetBudget    CompactionTarget = "budget"
+	CompactionTargetThreshold CompactionTarget = "threshold"
+)
+
+// CommitStatus: What became of a turn that was to be committed.
+type CommitStatus string
+
+// Values of CommitStatus that this version knows.
+const (
+	CommitStatusCommitted CommitStatus = "committed"
+	CommitStatusDuplicate CommitStatus = "duplicate"
+)
+
+// PreflightAction: What the host should do before it calls the model.
+type PreflightAction string
+
+// Values of PreflightAction that this version knows.
+const (
+	PreflightActionNone    PreflightAction = "none"
+	PreflightActionCompact PreflightAction = "compact"
+)
+
+// Decision: What became of a stored message in an answer.
+type Decision string
+
+// Values of Decision that this version knows.
+const (
+	DecisionSent       Decision = "sent"
+	DecisionSummarised Decision = "summarised"
+	DecisionStubbed    Decision = "stubbed"
+	DecisionDropped    Decision = "dropped"
+	DecisionPinned     Decision = "pinned"
+)
+
+// InjectionPoint: When a memory source is asked: once a session, or for every prompt.
+type InjectionPoint string
+
+// Values of InjectionPoint that this version knows.
+const (
+	InjectionPointSessionStart InjectionPoint = "session-start"
+	InjectionPointPerMessage   InjectionPoint = "per-message"
+)
+
+// SpawnMode: `fork` starts the child from a snapshot of the parent, `isolated` starts it empty; the
+// server refuses others.
+type SpawnMode string
+
+// Values of SpawnMode that this version knows.
+const (
+	SpawnModeFork     SpawnMode = "fork"
+	SpawnModeIsolated SpawnMode = "isolated"
+)
+
+// EndReason: Why a child session has ended; `deleted` erases its data, every other reason keeps it.
+type EndReason string
+
+// Values of EndReason that this version knows.
+const (
+	EndReasonDeleted   EndReason = "deleted"
+	EndReasonCompleted EndReason = "completed"
+	EndReasonSwept     EndReason = "swept"
+	EndReasonReleased  EndReason = "released"
+)
+
+// ImportState: How an import that is not over stands.
+type ImportState string
+
+// Values of ImportState that this version knows.
+const (
+	ImportStateRunning     ImportState = "running"
+	ImportStateInterrupted ImportState = "interrupted"
+)
+
+// CompletionPurpose: What a completion is for; a host may choose another model for each.
+type CompletionPurpose string
+
+// Values of CompletionPurpose that this version knows.
+const (
+	CompletionPurposeSummary   CompletionPurpose = "summary"
+	CompletionPurposeCondense  CompletionPurpose = "condense"
+	CompletionPurposeSynthesis CompletionPurpose = "synthesis"
+	CompletionPurposeQuery     CompletionPurpose = "query"
+)
+
+// PromptRole: Who speaks in a completion.
+type PromptRole string
+
+// Values of PromptRole that this version knows.
+const (
+	PromptRoleUser      PromptRole = "user"
+	PromptRoleAssistant PromptRole = "assistant"
+)
+
+// SessionChange: What happened to a session; `changed` is something that another process has done.
+type SessionChange string
+
+// Values of SessionChange that this version knows.
+const (
+	SessionChangeConfigured SessionChange = "configured"
+	SessionChangePinned     SessionChange = "pinned"
+	SessionChangeUnpinned   SessionChange = "unpinned"
+	SessionChangeTruncated  SessionChange = "truncated"
+	SessionChangeCompacted  SessionChange = "compacted"
+	SessionChangeMaintained SessionChange = "maintained"
+	SessionChangeDeleted    SessionChange = "deleted"
+	SessionChangeCreated    SessionChange = "created"
+	SessionChangeAppended   SessionChange = "appended"
+	SessionChangeChanged    SessionChange = "changed"
+)
+
+// InitializeParams: Params of `initialize`: those of the Language Server Protocol.
+type InitializeParams struct {
+	// Process id of the host, `null` for none; the server ends when a host that was alive dies.
+	ProcessID *int64 `json:"processId,omitempty"`
+
+	// The client program.
+	ClientInfo *PeerInfo `json:"clientInfo,omitempty"`
+
+	// Language of the user, an IETF tag.
+	Locale string `json:"locale,omitempty"`
+
+	// Folder of the workspace, `null` where none is open; superseded by `rootUri`.
+	RootPath string `json:"rootPath,omitempty"`
+
+	// Folder of the workspace, `null` where none is open.
+	RootURI string `json:"rootUri,omitempty"`
+
+	// Client capabilities of the Language Server Protocol.
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+
+	// Options of the client.
+	InitializationOptions *InitializationOptions `json:"initializationOptions,omitempty"`
+
+	// How much the server traces at first.
+	Trace TraceValue `json:"trace,omitempty"`
+
+	// Folders of the workspace.
+	WorkspaceFolders json.RawMessage `json:"workspaceFolders,omitempty"`
+
+	// Token under which the server reports progress.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// PeerInfo: Name and version of a program, as in the Language Server Protocol.
+type PeerInfo struct {
+	// Name of the program.
+	Name string `json:"name"`
+
+	// Its version.
+	Version string `json:"version,omitempty"`
+}
+
+// InitializationOptions: The initialization options of the client; only `contextEngine` is ours.
+type InitializationOptions struct {
+	// What the host asks of the server.
+	ContextEngine *ContextEngineOptions `json:"contextEngine,omitempty"`
+}
+
+// ContextEngineOptions: What the host asks of the server, under `initializationOptions.contextEngine`.
+type ContextEngineOptions struct {
+	// Version that the host speaks; absent means the newest.
+	ProtocolVersion string `json:"protocolVersion,omitempty"`
+
+	// The agent runtime.
+	Host *HostInfo `json:"host,omitempty"`
+
+	// Requests that the host answers, `session/changed`, `assembleDelta` and `ownsHistory`; unknown names
+	// are ignored.
+	HostCapabilities []HostCapability `json:"hostCapabilities,omitzero"`
+
+	// Dialect of every message on this connection. Absent means openai.
+	MessageFormat MessageFormat `json:"messageFormat,omitempty"`
+
+	// Id of the engine to use; overrides the configured slot.
+	Engine EngineID `json:"engine,omitempty"`
+
+	// Keeps hosts on one store apart; `host.id` where absent, else `default`.
+	Namespace string `json:"namespace,omitempty"`
+
+	// Overrides in the shape of the configuration file.
+	Config json.RawMessage `json:"config,omitempty"`
+}
+
+// HostInfo: The agent runtime behind the connection.
+type HostInfo struct {
+	// Short name of the runtime, such as `openclaw`; the namespace where none is given.
+	ID string `json:"id"`
+
+	// Version of the runtime.
+	Version string `json:"version,omitempty"`
+}
+
+// InitializeResult: Result of `initialize`: settings are valid and the store is open.
+type InitializeResult struct {
+	// What the server offers.
+	Capabilities ServerCapabilities `json:"capabilities"`
+
+	// The server program.
+	ServerInfo PeerInfo `json:"serverInfo"`
+}
+
+// ServerCapabilities: Server capabilities of the Language Server Protocol; those for editors may stand
+// beside ours.
+type ServerCapabilities struct {
+	// Where this protocol has its place.
+	Experimental ExperimentalCapabilities `json:"experimental"`
+}
+
+// ExperimentalCapabilities: Capabilities outside the Language Server Protocol.
+type ExperimentalCapabilities struct {
+	// What the server offers to agent runtimes.
+	ContextEngine ContextEngineCapabilities `json:"contextEngine"`
+}
+
+// ContextEngineCapabilities: What the server offers, under `capabilities.experimental.contextEngine`.
+type ContextEngineCapabilities struct {
+	// Version that both sides speak from now on.
+	ProtocolVersion string `json:"protocolVersion"`
+
+	// The engine that serves this connection.
+	Engine EngineInfo `json:"engine"`
+
+	// Requests and notifications of this protocol that the server takes.
+	Methods []string `json:"methods"`
+
+	// Names of the tools that `tools/list` describes.
+	Tools []string `json:"tools"`
+
+	// Dialects that the server knows.
+	MessageFormats []MessageFormat `json:"messageFormats"`
+
+	// Bounds that the server keeps.
+	Limits Limits `json:"limits"`
+}
+
+// EngineInfo: What a context engine is and what it does itself.
+type EngineInfo struct {
+	// Id by which hosts and configuration select the engine.
+	ID string `json:"id"`
+
+	// Name for people.
+	Name string `json:"name"`
+
+	// Version of the engine.
+	Version string `json:"version"`
+
+	// True where the engine compacts itself, so that the host must not.
+	OwnsCompaction bool `json:"ownsCompaction"`
+
+	// Whether the host waits for `context/maintain` before it goes on.
+	TurnMaintenanceMode MaintenanceMode `json:"turnMaintenanceMode"`
+
+	// Members that the engine has itself, such as `afterTurn`; the server answers the others for it.
+	Implements []string `json:"implements"`
+
+	// Host capabilities without which the engine refuses to start.
+	HostRequirements []string `json:"hostRequirements,omitzero"`
+
+	// Set where this engine stands in for the selected one.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// FallbackFor: The engine that was selected but could not serve.
+type FallbackFor struct {
+	// Id of the engine that was selected.
+	ID string `json:"id"`
+
+	// Why it could not serve, and what to fix.
+	Reason string `json:"reason"`
+}
+
+// Limits: Bounds that the server keeps on this connection.
+type Limits struct {
+	// Largest body of one message, in bytes.
+	MaxMessageBytes int64 `json:"maxMessageBytes"`
+
+	// Requests that are worked on at once; further ones are parked.
+	MaxInFlight int64 `json:"maxInFlight"`
+
+	// Bytes of parked requests beyond which a request is refused with Busy.
+	MaxParkedBytes int64 `json:"maxParkedBytes"`
+
+	// How long the server waits for an answer of the host, in milliseconds.
+	HostRequestTimeoutMS int64 `json:"hostRequestTimeoutMs"`
+
+	// Budget where a request names none, in tokens.
+	DefaultTokenBudget int64 `json:"defaultTokenBudget"`
+}
+
+// InitializedParams: Params of `initialized`: nothing.
+type InitializedParams struct{}
+
+// ShutdownParams: Params of `shutdown`: nothing.
+type ShutdownParams struct{}
+
+// ExitParams: Params of `exit`: nothing.
+type ExitParams struct{}
+
+// CancelRequestParams: Params of `$/cancelRequest`.
+type CancelRequestParams struct {
+	// Id of the request that is no longer wanted.
+	ID RequestID `json:"id"`
+}
+
+// ProgressParams: Params of `$/progress`.
+type ProgressParams struct {
+	// The token that was given for the work.
+	Token any `json:"token"`
+
+	// A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd.
+	Value json.RawMessage `json:"value"`
+}
+
+// SetTraceParams: Params of `$/setTrace`.
+type SetTraceParams struct {
+	// How much the server traces from now on.
+	Value TraceValue `json:"value"`
+}
+
+// LogMessageWindowParams: Params of `window/logMessage`.
+type LogMessageWindowParams struct {
+	// 1 error, 2 warning, 3 info, 4 log, 5 debug.
+	Type MessageType `json:"type"`
+
+	// The line to log.
+	Message string `json:"message"`
+}
+
+// CreateWindowWorkDoneProgressParams: Params of `window/workDoneProgress/create`.
+type CreateWindowWorkDoneProgressParams struct {
+	// Token under which the server will report progress.
+	Token any `json:"token"`
+}
+
+// CancelWindowWorkDoneProgressParams: Params of `window/workDoneProgress/cancel`.
+type CancelWindowWorkDoneProgressParams struct {
+	// Token of the work that the user wants stopped.
+	Token any `json:"token"`
+}
+
+// BootstrapContextParams: Params of `context/bootstrap`.
+type BootstrapContextParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// The host's whole transcript; wins over `sessionFile`.
+	Messages []Message `json:"messages,omitzero"`
+
+	// Locator of the host's transcript file.
+	SessionFile string `json:"sessionFile,omitempty"`
+
+	// Name of the importer for the file; absent means that the server finds out.
+	SessionFileFormat string `json:"sessionFileFormat,omitempty"`
+
+	// Import step by step: requests that store nothing go on meanwhile, those that do wait for its end.
+	Background *bool `json:"background,omitempty"`
+}
+
+// BootstrapContextResult: Result of `context/bootstrap`.
+type BootstrapContextResult struct {
+	// True where something new was stored.
+	Bootstrapped bool `json:"bootstrapped"`
+
+	// How many messages were stored.
+	ImportedMessages int64 `json:"importedMessages"`
+
+	// Why nothing was stored.
+	Reason string `json:"reason,omitempty"`
+
+	// Set where the selected engine did not do this, and why.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// IngestContextParams: Params of `context/ingest`.
+type IngestContextParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// The message to store.
+	Message Message `json:"message"`
+
+	// The host's id of the message; an id inside the message comes second.
+	MessageID MessageID `json:"messageId,omitempty"`
+
+	// The host's name of the turn.
+	TurnID TurnID `json:"turnId,omitempty"`
+
+	// When the message came about; absent means its own time stamp, else now.
+	Timestamp time.Time `json:"timestamp,omitzero"`
+
+	// True for a message that only keeps the agent awake.
+	IsHeartbeat *bool `json:"isHeartbeat,omitempty"`
+}
+
+// IngestContextResult: Result of `context/ingest`.
+type IngestContextResult struct {
+	// False where nothing was stored.
+	Ingested bool `json:"ingested"`
+
+	// Id under which the message is kept.
+	MessageID MessageID `json:"messageId"`
+
+	// The turn that it belongs to; empty where nothing is stored, as with `legacy`.
+	TurnID string `json:"turnId"`
+
+	// The message as people should see it, where that differs.
+	DisplayMessage Message `json:"displayMessage,omitempty"`
+
+	// Why nothing was stored, such as `duplicate` or `conflict`.
+	Reason string `json:"reason,omitempty"`
+
+	// Set where the selected engine did not do this, and why.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// IngestBatchContextParams: Params of `context/ingestBatch`.
+type IngestBatchContextParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// The messages to store, all or none, in this order.
+	Messages []Message `json:"messages"`
+
+	// The host's ids, one for each message; `null` where it has none.
+	MessageIDs []*string `json:"messageIds,omitzero"`
+
+	// True where the messages only keep the agent awake.
+	IsHeartbeat *bool `json:"isHeartbeat,omitempty"`
+}
+
+// IngestBatchContextResult: Result of `context/ingestBatch`.
+type IngestBatchContextResult struct {
+	// How many messages were stored; those that were known already do not count.
+	IngestedCount int64 `json:"ingestedCount"`
+
+	// Ids under which the messages are kept, one for each.
+	MessageIDs []MessageID `json:"messageIds"`
+
+	// Set where the selected engine did not do this, and why.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// AssembleContextParams: Params of `context/assemble`.
+type AssembleContextParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// Most tokens that the answer may have; absent means `limits.defaultTokenBudget`.
+	TokenBudget int64 `json:"tokenBudget,omitempty"`
+
+	// The host's transcript; it stands in for the live tail.
+	Messages []Message `json:"messages,omitzero"`
+
+	// Text of the user in this turn, where the host adds the message itself.
+	Prompt string `json:"prompt,omitempty"`
+
+	// Model that will read the answer.
+	Model string `json:"model,omitempty"`
+
+	// Names of the tools that the model may call.
+	AvailableTools []string `json:"availableTools,omitzero"`
+
+	// How memory should name its sources; engines read it, the server does not.
+	CitationsMode string `json:"citationsMode,omitempty"`
+
+	// Ask for `edits` against this earlier result; needs `assembleDelta`.
+	PreviousResultID ResultID `json:"previousResultId,omitempty"`
+
+	// Ask for a `contextProjection` too.
+	Projection Projection `json:"projection,omitempty"`
+}
+
+// AssembleContextResult: Result of `context/assemble`; has either `messages` or `edits`. Exactly one
+// of Messages, Edits is there.
+type AssembleContextResult struct {
+	// What the model is to see, in this order.
+	Messages []Message `json:"messages,omitzero"`
+
+	// How the list differs from the previous result: ascending, positions in the previous list.
+	Edits []MessageEdit `json:"edits,omitzero"`
+
+	// Tokens of messages and additions together; a reserved prompt comes on top.
+	EstimatedTokens int64 `json:"estimatedTokens"`
+
+	// Rises when an earlier message is removed, summarised, replaced or moved.
+	ContextEpoch int64 `json:"contextEpoch"`
+
+	// Where a cache breakpoint belongs.
+	StablePrefix StablePrefix `json:"stablePrefix"`
+
+	// Names this result for `previousResultId` and `context/explain`.
+	ResultID ResultID `json:"resultId"`
+
+	// What takes how much.
+	Composition []CompositionPart `json:"composition"`
+
+	// Text to put at the end of the host's system prompt.
+	SystemPromptAddition string `json:"systemPromptAddition,omitempty"`
+
+	// Text to put at the end of this turn's user message, and to keep with it.
+	UserMessageAppend string `json:"userMessageAppend,omitempty"`
+
+	// Whose estimate the host should trust before it calls the model.
+	PromptAuthority PromptAuthority `json:"promptAuthority,omitempty"`
+
+	// Set where `projection` asked for it.
+	ContextProjection *ContextProjection `json:"contextProjection,omitempty"`
+
+	// Set where the selected engine did not give this answer, and why.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// MessageEdit: One change of an earlier list of messages.
+type MessageEdit struct {
+	// Index in the previous list where the change begins.
+	Start int64 `json:"start"`
+
+	// How many messages of the previous list go.
+	DeleteCount int64 `json:"deleteCount"`
+
+	// What comes in their place.
+	Messages []Message `json:"messages"`
+}
+
+// StablePrefix: The part of the list that the next result of the same epoch repeats.
+type StablePrefix struct {
+	// Messages in it: a cache breakpoint belongs behind them.
+	MessageCount int64 `json:"messageCount"`
+
+	// Tokens in it.
+	Tokens int64 `json:"tokens"`
+}
+
+// CompositionPart: What one kind of content takes of the answer.
+type CompositionPart struct {
+	// Where the content comes from.
+	Kind ContentKind `json:"kind"`
+
+	// Tokens of it; all parts sum to `estimatedTokens`.
+	Tokens int64 `json:"tokens"`
+
+	// Messages of it; all parts sum to the length of the list.
+	MessageCount int64 `json:"messageCount"`
+}
+
+// ContextProjection: The context for a backend that keeps its own thread.
+type ContextProjection struct {
+	// `per_turn` goes with every turn, `thread_bootstrap` begins a new thread.
+	Mode ProjectionMode `json:"mode"`
+
+	// Names the thread: another value means that the backend must begin anew.
+	Epoch string `json:"epoch"`
+
+	// Hash of what the projection was made from.
+	Fingerprint string `json:"fingerprint"`
+
+	// What goes before the conversation.
+	DeveloperInstructions string `json:"developerInstructions"`
+
+	// What goes in as the user's text.
+	Prompt string `json:"prompt"`
+}
+
+// CompactContextParams: Params of `context/compact`.
+type CompactContextParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// Most tokens that the context may have afterwards.
+	TokenBudget int64 `json:"tokenBudget,omitempty"`
+
+	// Compact even where the context fits.
+	Force *bool `json:"force,omitempty"`
+
+	// Why it is forced, such as `overflow` or `manual`.
+	ForceReason string `json:"forceReason,omitempty"`
+
+	// What the host measured, where it knows better.
+	CurrentTokenCount *int64 `json:"currentTokenCount,omitempty"`
+
+	// Come down to the budget, or to the engine's own threshold.
+	CompactionTarget CompactionTarget `json:"compactionTarget,omitempty"`
+
+	// What the summary should care for.
+	CustomInstructions string `json:"customInstructions,omitempty"`
+}
+
+// CompactContextResult: Result of `context/compact`.
+type CompactContextResult struct {
+	// False where something failed; declining is no failure.
+	Ok bool `json:"ok"`
+
+	// True where the context is another one now.
+	Compacted bool `json:"compacted"`
+
+	// Why nothing was compacted.
+	Reason string `json:"reason,omitempty"`
+
+	// What was done.
+	Result *CompactionResult `json:"result,omitempty"`
+
+	// Set where the selected engine did not do this, and why.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// CompactionResult: What a compaction has done.
+type CompactionResult struct {
+	// The summary that now stands for older messages.
+	Summary string `json:"summary,omitempty"`
+
+	// The oldest message that is still sent in full.
+	FirstKeptMessageID MessageID `json:"firstKeptMessageId,omitempty"`
+
+	// Tokens of the context before.
+	TokensBefore int64 `json:"tokensBefore"`
+
+	// Tokens of the context now.
+	TokensAfter *int64 `json:"tokensAfter,omitempty"`
+
+	// More that the engine has to say.
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// AfterTurnContextParams: Params of `context/afterTurn`.
+type AfterTurnContextParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// The turn's new messages; the whole transcript where `prePromptMessageCount` is given.
+	Messages []Message `json:"messages,omitzero"`
+
+	// How many of the messages were there before the prompt.
+	PrePromptMessageCount *int64 `json:"prePromptMessageCount,omitempty"`
+
+	// Most tokens that the context of the next turn may have.
+	TokenBudget int64 `json:"tokenBudget,omitempty"`
+
+	// Usage that the provider reported, in its own words.
+	Usage json.RawMessage `json:"usage,omitempty"`
+
+	// True where the turn only kept the agent awake.
+	IsHeartbeat *bool `json:"isHeartbeat,omitempty"`
+
+	// Summary that the host wrote when it compacted on its own.
+	AutoCompactionSummary string `json:"autoCompactionSummary,omitempty"`
+}
+
+// AfterTurnContextResult: Result of `context/afterTurn`: nothing where all went well.
+type AfterTurnContextResult struct {
+	// Set where the selected engine did not do this, and why.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// CommitTurnContextParams: Params of `context/commitTurn`.
+type CommitTurnContextParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// Names the turn; the same key is committed once.
+	AdvancementKey string `json:"advancementKey"`
+
+	// The turn's messages.
+	Messages []Message `json:"messages"`
+
+	// True where the turn only kept the agent awake.
+	IsHeartbeat *bool `json:"isHeartbeat,omitempty"`
+
+	// The host's receipt for the prompt; never interpreted.
+	Admission json.RawMessage `json:"admission,omitempty"`
+
+	// The host's receipt for the end of the turn; never interpreted.
+	Terminal json.RawMessage `json:"terminal,omitempty"`
+}
+
+// CommitTurnContextResult: Result of `context/commitTurn`.
+type CommitTurnContextResult struct {
+	// `duplicate` where the key has been committed before.
+	Status CommitStatus `json:"status"`
+
+	// Set where the selected engine did not do this, and why.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// MaintainContextParams: Params of `context/maintain`.
+type MaintainContextParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// Most tokens that the context may have.
+	TokenBudget int64 `json:"tokenBudget,omitempty"`
+}
+
+// MaintainContextResult: Result of `context/maintain`.
+type MaintainContextResult struct {
+	// True where the host's transcript was rewritten.
+	Changed bool `json:"changed"`
+
+	// By how many bytes it shrank.
+	BytesFreed int64 `json:"bytesFreed"`
+
+	// How many of its messages were rewritten.
+	RewrittenEntries int64 `json:"rewrittenEntries"`
+
+	// Why nothing was done.
+	Reason string `json:"reason,omitempty"`
+
+	// Set where the selected engine did not do this, and why.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// PreflightContextParams: Params of `context/preflight`.
+type PreflightContextParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// Most tokens that the context may have.
+	TokenBudget int64 `json:"tokenBudget"`
+
+	// The host's transcript; it stands in for the live tail.
+	Messages []Message `json:"messages,omitzero"`
+
+	// Tokens that the host is about to add.
+	PendingTokens *int64 `json:"pendingTokens,omitempty"`
+}
+
+// PreflightContextResult: Result of `context/preflight`.
+type PreflightContextResult struct {
+	// True where the context and what is pending fit the budget.
+	Fits bool `json:"fits"`
+
+	// Tokens of both together.
+	EstimatedTokens int64 `json:"estimatedTokens"`
+
+	// What the host should do before it calls the model.
+	Action PreflightAction `json:"action"`
+
+	// Set where the selected engine did not do this, and why.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// ExplainContextParams: Params of `context/explain`; without `resultId` and `turnId`, the newest
+// answer.
+type ExplainContextParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// Id of an assemble result; wins over `turnId`.
+	ResultID ResultID `json:"resultId,omitempty"`
+
+	// The newest assemble result of this turn.
+	TurnID TurnID `json:"turnId,omitempty"`
+}
+
+// ExplainContextResult: Result of `context/explain`.
+type ExplainContextResult struct {
+	// One for each stored message that was considered, oldest first.
+	Decisions []ContextDecision `json:"decisions"`
+
+	// What was added from elsewhere.
+	Injected []InjectedItem `json:"injected"`
+}
+
+// ContextDecision: What became of one stored message in an answer.
+type ContextDecision struct {
+	// The message.
+	MessageID MessageID `json:"messageId"`
+
+	// The turn that it belongs to.
+	TurnID TurnID `json:"turnId"`
+
+	// Its own size, in tokens.
+	Tokens int64 `json:"tokens"`
+
+	// What became of it.
+	Decision Decision `json:"decision"`
+
+	// Why.
+	Reason string `json:"reason"`
+
+	// What stands for it: a summary's node id, or the rule that left it out.
+	By string `json:"by,omitempty"`
+}
+
+// InjectedItem: Something in an answer that is no message of the session.
+type InjectedItem struct {
+	// The memory source or engine that it came from.
+	PluginName string `json:"pluginName"`
+
+	// Why it was asked.
+	InjectionPoint InjectionPoint `json:"injectionPoint"`
+
+	// Its size, in tokens.
+	Tokens int64 `json:"tokens"`
+
+	// The text.
+	Content string `json:"content"`
+
+	// Id of the piece within its source.
+	ID string `json:"id,omitempty"`
+}
+
+// DisposeContextParams: Params of `context/dispose`.
+type DisposeContextParams struct {
+	// Token under which the server reports progress.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// DisposeContextResult: Result of `context/dispose`: nothing.
+type DisposeContextResult struct{}
+
+// PrepareSpawnSubagentParams: Params of `subagent/prepareSpawn`.
+type PrepareSpawnSubagentParams struct {
+	// Key of the session that spawns.
+	ParentSessionKey SessionKey `json:"parentSessionKey"`
+
+	// Key of the session that is about to begin.
+	ChildSessionKey SessionKey `json:"childSessionKey"`
+
+	// `fork` starts the child from a snapshot of the parent, `isolated` starts it empty.
+	ContextMode SpawnMode `json:"contextMode"`
+
+	// Id of the parent's session, where the host knows it.
+	ParentSessionID SessionID `json:"parentSessionId,omitempty"`
+
+	// Id of the child's session, where the host knows it.
+	ChildSessionID SessionID `json:"childSessionId,omitempty"`
+
+	// The host's locator of the parent's transcript; never opened.
+	ParentSessionFile string `json:"parentSessionFile,omitempty"`
+
+	// The host's locator of the child's transcript; never opened.
+	ChildSessionFile string `json:"childSessionFile,omitempty"`
+
+	// The agent that spawns; it forks sessions of its own alone.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// The agent that the child belongs to; without it, that is `agentId`.
+	ChildAgentID AgentID `json:"childAgentId,omitempty"`
+
+	// The preparation is swept after so many milliseconds.
+	TtlMS int64 `json:"ttlMs,omitempty"`
+
+	// Token under which the server reports progress.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// PrepareSpawnSubagentResult: Result of `subagent/prepareSpawn`.
+type PrepareSpawnSubagentResult struct {
+	// What to roll back by; absent where nothing was prepared.
+	PreparationID string `json:"preparationId,omitempty"`
+}
+
+// RollbackSpawnSubagentParams: Params of `subagent/rollbackSpawn`.
+type RollbackSpawnSubagentParams struct {
+	// The preparation to take back.
+	PreparationID string `json:"preparationId"`
+
+	// The agent that spawned; of another one the preparation is unknown.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// RollbackSpawnSubagentResult: Result of `subagent/rollbackSpawn`.
+type RollbackSpawnSubagentResult struct {
+	// False where the preparation is unknown, or the child has stored something already.
+	RolledBack bool `json:"rolledBack"`
+}
+
+// EndedSubagentParams: Params of `subagent/ended`.
+type EndedSubagentParams struct {
+	// Key of the session that has ended.
+	ChildSessionKey SessionKey `json:"childSessionKey"`
+
+	// `deleted` erases the child's data, if it was spawned; the other reasons keep it.
+	Reason EndReason `json:"reason"`
+
+	// The agent that spawned; what another one has spawned is left alone.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// EndedSubagentResult: Result of `subagent/ended`: nothing.
+type EndedSubagentResult struct{}
+
+// ListToolsParams: Params of `tools/list`.
+type ListToolsParams struct {
+	// List the tools of this session's engine; absent means the connection's engine.
+	SessionID SessionID `json:"sessionId,omitempty"`
+
+	// Agent on whose behalf the list is asked for.
+	AgentID AgentID `json:"agentId,omitempty"`
+}
+
+// ListToolsResult: Result of `tools/list`.
+type ListToolsResult struct {
+	// The tools that the engine offers; empty for engines without.
+	Tools []ToolDefinition `json:"tools"`
+}
+
+// ToolDefinition: A tool that the host may offer to its model.
+type ToolDefinition struct {
+	// Name under which `tools/call` knows the tool.
+	Name string `json:"name"`
+
+	// What the tool does, written for the model.
+	Description string `json:"description"`
+
+	// JSON Schema of the arguments.
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+// CallToolsParams: Params of `tools/call`.
+type CallToolsParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// Name of the tool, as `tools/list` gave it.
+	Name string `json:"name"`
+
+	// Arguments that satisfy the tool's input schema; absent means an empty object.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// CallToolsResult: Result of `tools/call`.
+type CallToolsResult struct {
+	// What the model is shown.
+	Content []TextContent `json:"content"`
+
+	// The same for programs; its shape is the tool's own.
+	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
+
+	// True where the tool ran and failed; the content says why.
+	IsError *bool `json:"isError,omitempty"`
+}
+
+// TextContent: A piece of tool output that is text.
+type TextContent struct {
+	// Tells the variants apart.
+	Type string `json:"type"`
+
+	// The text, at most 16 000 characters.
+	Text string `json:"text"`
+}
+
+// RegisterMemoryParams: Params of `memory/register`.
+type RegisterMemoryParams struct {
+	// Name of the source; the same name replaces an earlier registration.
+	Name string `json:"name"`
+
+	// When the source is to be asked.
+	InjectionPoints []InjectionPoint `json:"injectionPoints"`
+
+	// Largest share of this source in one compilation, in tokens.
+	TokenBudget int64 `json:"tokenBudget,omitempty"`
+}
+
+// RegisterMemoryResult: Result of `memory/register`.
+type RegisterMemoryResult struct {
+	// True: the source is asked from now on, as long as the connection lives.
+	Registered bool `json:"registered"`
+}
+
+// UnregisterMemoryParams: Params of `memory/unregister`.
+type UnregisterMemoryParams struct {
+	// Name of the source.
+	Name string `json:"name"`
+}
+
+// UnregisterMemoryResult: Result of `memory/unregister`.
+type UnregisterMemoryResult struct {
+	// False where no source of this name was registered.
+	Unregistered bool `json:"unregistered"`
+}
+
+// CompileMemoryParams: Params of `memory/compile`.
+type CompileMemoryParams struct {
+	// Agent for whose prompt this is.
+	AgentID AgentID `json:"agentId"`
+
+	// Which sources to ask.
+	InjectionPoint InjectionPoint `json:"injectionPoint"`
+
+	// The session; with it, pieces that were injected before are left out.
+	SessionID SessionID `json:"sessionId,omitempty"`
+
+	// Text of the user that the memory should fit.
+	Prompt string `json:"prompt,omitempty"`
+
+	// Budget of the compilation, in tokens; absent means the configured one.
+	TokenBudget int64 `json:"tokenBudget,omitempty"`
+
+	// Token under which the server reports progress.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// CompileMemoryResult: Result of `memory/compile`.
+type CompileMemoryResult struct {
+	// The text to inject; empty where no source had anything.
+	FinalContent string `json:"finalContent"`
+
+	// Size of the text, in tokens.
+	Tokens int64 `json:"tokens"`
+
+	// True where a model has rewritten fragments into one text.
+	Synthesized bool `json:"synthesized"`
+
+	// Every fragment that was considered.
+	Fragments []CompiledFragment `json:"fragments"`
+}
+
+// CompiledFragment: What became of one fragment.
+type CompiledFragment struct {
+	// The source that it came from.
+	PluginName string `json:"pluginName"`
+
+	// The text as the source gave it.
+	Content string `json:"content"`
+
+	// Size that was reckoned with, in tokens.
+	Tokens int64 `json:"tokens"`
+
+	// 0 to 100.
+	Priority float64 `json:"priority"`
+
+	// False where it did not fit.
+	Included bool `json:"included"`
+}
+
+// ListEngineParams: Params of `engine/list`: nothing.
+type ListEngineParams struct{}
+
+// ListEngineResult: Result of `engine/list`.
+type ListEngineResult struct {
+	// Every engine that is installed or configured.
+	Engines []EngineListing `json:"engines"`
+}
+
+// EngineListing: An engine that the server knows, usable or not.
+type EngineListing struct {
+	// Id by which hosts and configuration select the engine.
+	ID string `json:"id"`
+
+	// Name for people.
+	Name string `json:"name"`
+
+	// Version of the engine.
+	Version string `json:"version"`
+
+	// True where the engine compacts itself, so that the host must not.
+	OwnsCompaction bool `json:"ownsCompaction"`
+
+	// Whether the host waits for `context/maintain` before it goes on.
+	TurnMaintenanceMode MaintenanceMode `json:"turnMaintenanceMode"`
+
+	// Members that the engine has itself, such as `afterTurn`; the server answers the others for it.
+	Implements []string `json:"implements"`
+
+	// Host capabilities without which the engine refuses to start.
+	HostRequirements []string `json:"hostRequirements,omitzero"`
+
+	// Set where this engine stands in for the selected one.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+
+	// True for the engine that serves this connection.
+	Active bool `json:"active"`
+
+	// True where the engine could be selected now.
+	Available bool `json:"available"`
+
+	// Why it is not available, and what to fix.
+	Reason string `json:"reason,omitempty"`
+}
+
+// DoctorEngineParams: Params of `engine/doctor`.
+type DoctorEngineParams struct {
+	// Token under which the server reports progress.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// DoctorEngineResult: Result of `engine/doctor`.
+type DoctorEngineResult struct {
+	// True where every check is.
+	Ok bool `json:"ok"`
+
+	// What was looked at, in a stable order.
+	Checks []DoctorCheck `json:"checks"`
+
+	// Set where a shadow is configured.
+	Shadow *ShadowReport `json:"shadow,omitempty"`
+}
+
+// DoctorCheck: One thing that was looked at.
+type DoctorCheck struct {
+	// Short stable name, such as `store`.
+	Name string `json:"name"`
+
+	// True where nothing has to be done.
+	Ok bool `json:"ok"`
+
+	// What was found.
+	Message string `json:"message"`
+
+	// What to do about it.
+	Fix string `json:"fix,omitempty"`
+}
+
+// ShadowReport: Two engines compared on the same requests.
+type ShadowReport struct {
+	// The engine whose answers were sent.
+	Primary ShadowSide `json:"primary"`
+
+	// The engine whose answers were not.
+	Shadow ShadowSide `json:"shadow"`
+
+	// Requests that both have answered.
+	Compared int64 `json:"compared"`
+
+	// Share of what the primary sent, in bytes, that the shadow would have sent too, word for word.
+	Coverage *float64 `json:"coverage,omitempty"`
+
+	// Requests that the shadow is still to be asked.
+	Waiting int64 `json:"waiting"`
+
+	// Requests that it was never asked, since too many were waiting or it was left alone.
+	Dropped int64 `json:"dropped"`
+
+	// Requests that it was not compared on, since the session went on in between.
+	Outdated int64 `json:"outdated"`
+
+	// Why it did not answer last, where it did not.
+	Problem string `json:"problem,omitempty"`
+}
+
+// ShadowSide: What one of two engines that are compared has answered.
+type ShadowSide struct {
+	// Its id; of the primary, the one that serves where nothing else is configured.
+	Engine string `json:"engine"`
+
+	// Answers to `context/assemble` that were compared.
+	Answers int64 `json:"answers"`
+
+	// Requests that it could not answer; of the shadow only, since the host sees the others.
+	Failures int64 `json:"failures"`
+
+	// Answers that a provider would refuse.
+	Invalid int64 `json:"invalid"`
+
+	// Tokens of an answer, on average.
+	MeanTokens int64 `json:"meanTokens"`
+
+	// Share of the answer before, in bytes, that the next one of the session begins with: for caches.
+	PrefixKept *float64 `json:"prefixKept,omitempty"`
+
+	// Milliseconds within which half of the newest answers came.
+	P50MS float64 `json:"p50Ms"`
+
+	// Milliseconds within which 95 of 100 of them came.
+	P95MS float64 `json:"p95Ms"`
+}
+
+// ConfigureSessionParams: Params of `session/configure`; at least one of `sessionId` and `agentId`
+// says for whom. At least one of SessionID, AgentID is there.
+type ConfigureSessionParams struct {
+	// The session to configure.
+	SessionID SessionID `json:"sessionId,omitempty"`
+
+	// Without `sessionId`, the agent to configure; with it, the owner of the session.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Engine to use from the next call on; absent keeps the present one.
+	Engine EngineID `json:"engine,omitempty"`
+
+	// Settings of the engine; they replace what was set before, absent keeps it.
+	Config json.RawMessage `json:"config,omitempty"`
+}
+
+// ConfigureSessionResult: Result of `session/configure`: what holds from now on.
+type ConfigureSessionResult struct {
+	// Id of the engine.
+	Engine EngineID `json:"engine"`
+
+	// What has been set for the session or agent; `{}` where nothing is.
+	Config json.RawMessage `json:"config"`
+}
+
+// PinSessionParams: Params of `session/pin`; exactly one of `messageId` and `text`. Exactly one of
+// MessageID, Text is there.
+type PinSessionParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// A stored message that must survive compaction.
+	MessageID MessageID `json:"messageId,omitempty"`
+
+	// A text that must stay in the context.
+	Text string `json:"text,omitempty"`
+
+	// Why, for people.
+	Note string `json:"note,omitempty"`
+}
+
+// PinSessionResult: Result of `session/pin`.
+type PinSessionResult struct {
+	// What to unpin by.
+	PinID string `json:"pinId"`
+}
+
+// UnpinSessionParams: Params of `session/unpin`.
+type UnpinSessionParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// The pin to take off.
+	PinID string `json:"pinId"`
+}
+
+// UnpinSessionResult: Result of `session/unpin`.
+type UnpinSessionResult struct {
+	// False where there is no such pin.
+	Unpinned bool `json:"unpinned"`
+}
+
+// PinsSessionParams: Params of `session/pins`.
+type PinsSessionParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// PinsSessionResult: Result of `session/pins`.
+type PinsSessionResult struct {
+	// Every pin of the session, oldest first.
+	Pins []Pin `json:"pins"`
+}
+
+// Pin: Something that must survive compaction.
+type Pin struct {
+	// What to unpin by.
+	PinID string `json:"pinId"`
+
+	// The message, where a message is pinned.
+	MessageID MessageID `json:"messageId,omitempty"`
+
+	// The text, where a text is pinned.
+	Text string `json:"text,omitempty"`
+
+	// Why, for people.
+	Note string `json:"note,omitempty"`
+
+	// When it was pinned.
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// TruncateSessionParams: Params of `session/truncate`.
+type TruncateSessionParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// The last message that stays.
+	AfterMessageID MessageID `json:"afterMessageId"`
+}
+
+// TruncateSessionResult: Result of `session/truncate`.
+type TruncateSessionResult struct {
+	// How many messages were removed.
+	RemovedMessages int64 `json:"removedMessages"`
+}
+
+// ForkSessionParams: Params of `session/fork`.
+type ForkSessionParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// Id of the copy; must not exist yet.
+	NewSessionID SessionID `json:"newSessionId"`
+
+	// The last message that the copy has; absent means all of them.
+	AtMessageID MessageID `json:"atMessageId,omitempty"`
+}
+
+// ForkSessionResult: Result of `session/fork`.
+type ForkSessionResult struct {
+	// Id of the copy.
+	SessionID SessionID `json:"sessionId"`
+
+	// How many messages it has.
+	MessageCount int64 `json:"messageCount"`
+}
+
+// SummariesSessionParams: Params of `session/summaries`.
+type SummariesSessionParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// SummariesSessionResult: Result of `session/summaries`.
+type SummariesSessionResult struct {
+	// Every summary that is in force, in the order of what it covers; deeper ones first.
+	Summaries []SummaryNode `json:"summaries"`
+
+	// The newest compactions, oldest first, as `details` of `context/compact` told of them.
+	Receipts []json.RawMessage `json:"receipts,omitzero"`
+}
+
+// SummaryNode: A summary that stands for a range of messages.
+type SummaryNode struct {
+	// Id of the summary; recall tools take it.
+	NodeID string `json:"nodeId"`
+
+	// 0 for a summary of messages, one more than its deepest source for a condensed one.
+	Depth int64 `json:"depth"`
+
+	// The summary.
+	Text string `json:"text"`
+
+	// Its size, in tokens.
+	Tokens int64 `json:"tokens"`
+
+	// How it came about, such as `model` or `deterministic`.
+	Quality string `json:"quality"`
+
+	// When it was written.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// The first message that it covers.
+	FirstMessageID MessageID `json:"firstMessageId"`
+
+	// The last message that it covers.
+	LastMessageID MessageID `json:"lastMessageId"`
+
+	// How many messages it covers.
+	MessageCount int64 `json:"messageCount"`
+
+	// Node ids that were condensed into it; empty for a summary of messages.
+	Sources []string `json:"sources"`
+}
+
+// ListSessionParams: Params of `session/list`.
+type ListSessionParams struct {
+	// Most entries on one page; absent means 100.
+	Limit int64 `json:"limit,omitempty"`
+
+	// Where to go on, from the page before.
+	Cursor string `json:"cursor,omitempty"`
+
+	// Only sessions of this agent, and those that no agent owns yet.
+	AgentID AgentID `json:"agentId,omitempty"`
+}
+
+// ListSessionResult: Result of `session/list`.
+type ListSessionResult struct {
+	// One page of sessions, latest change first.
+	Sessions []SessionEntry `json:"sessions"`
+
+	// How to ask for the next page; absent on the last.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// SessionEntry: The short facts of one session.
+type SessionEntry struct {
+	// Id of the session.
+	SessionID SessionID `json:"sessionId"`
+
+	// Its alias.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Id of the engine that serves it.
+	Engine EngineID `json:"engine"`
+
+	// Dialect of its messages.
+	MessageFormat MessageFormat `json:"messageFormat"`
+
+	// How many messages are stored.
+	MessageCount int64 `json:"messageCount"`
+
+	// When the first message was stored.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// When it last changed.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// GetSessionParams: Params of `session/get`.
+type GetSessionParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// GetSessionResult: Result of `session/get`.
+type GetSessionResult struct {
+	// Id of the session.
+	SessionID SessionID `json:"sessionId"`
+
+	// Its alias.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Id of the engine that serves it.
+	Engine EngineID `json:"engine"`
+
+	// Dialect of its messages.
+	MessageFormat MessageFormat `json:"messageFormat"`
+
+	// How many messages are stored.
+	MessageCount int64 `json:"messageCount"`
+
+	// When the first message was stored.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// When it last changed.
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// Owner of the session.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// How many turns it has.
+	TurnCount int64 `json:"turnCount"`
+
+	// Present while an import in the background is not over; `messageCount` says how far it is.
+	Importing *SessionImport `json:"importing,omitempty"`
+}
+
+// SessionImport: An import that is not over.
+type SessionImport struct {
+	// `interrupted` where a process ended in it: the same `context/bootstrap` goes on with it.
+	State ImportState `json:"state"`
+
+	// How many messages the session has at its end.
+	Total int64 `json:"total"`
+}
+
+// ExportSessionParams: Params of `session/export`.
+type ExportSessionParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// Where to go on, from the page before.
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// ExportSessionResult: Result of `session/export`.
+type ExportSessionResult struct {
+	// Id of the session.
+	SessionID SessionID `json:"sessionId"`
+
+	// Dialect of the messages.
+	MessageFormat MessageFormat `json:"messageFormat"`
+
+	// One page of messages, oldest first.
+	Messages []ExportedMessage `json:"messages"`
+
+	// How to ask for the next page; absent on the last.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// ExportedMessage: A stored message with what was noted about it.
+type ExportedMessage struct {
+	// Id of the message.
+	MessageID MessageID `json:"messageId"`
+
+	// The turn that it belongs to.
+	TurnID TurnID `json:"turnId"`
+
+	// The host's time stamp, otherwise the time of receipt.
+	Timestamp time.Time `json:"timestamp"`
+
+	// The message, byte for byte.
+	Message Message `json:"message"`
+}
+
+// DeleteSessionParams: Params of `session/delete`.
+type DeleteSessionParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+}
+
+// DeleteSessionResult: Result of `session/delete`.
+type DeleteSessionResult struct {
+	// False where there was no such session.
+	Deleted bool `json:"deleted"`
+}
+
+// CompleteRuntimeParams: Params of `runtime/complete`.
+type CompleteRuntimeParams struct {
+	// What the text is for; a host may choose another model for each.
+	Purpose CompletionPurpose `json:"purpose"`
+
+	// The conversation to complete.
+	Messages []PromptMessage `json:"messages"`
+
+	// Instructions that go before it.
+	SystemPrompt string `json:"systemPrompt,omitempty"`
+
+	// Largest answer, in tokens.
+	MaxTokens int64 `json:"maxTokens"`
+
+	// Model that the configuration asks for; the host decides.
+	Model string `json:"model,omitempty"`
+
+	// The session on whose behalf this is asked.
+	SessionID SessionID `json:"sessionId,omitempty"`
+}
+
+// PromptMessage: A message of a completion, in no dialect.
+type PromptMessage struct {
+	// Who speaks.
+	Role PromptRole `json:"role"`
+
+	// What is said.
+	Content string `json:"content"`
+}
+
+// CompleteRuntimeResult: Result of `runtime/complete`.
+type CompleteRuntimeResult struct {
+	// What the model wrote.
+	Text string `json:"text"`
+
+	// The model that wrote it.
+	Model string `json:"model,omitempty"`
+
+	// What it took.
+	Usage *CompletionUsage `json:"usage,omitempty"`
+}
+
+// CompletionUsage: Tokens that a completion took.
+type CompletionUsage struct {
+	// Tokens that went in.
+	InputTokens int64 `json:"inputTokens"`
+
+	// Tokens that came out.
+	OutputTokens int64 `json:"outputTokens"`
+}
+
+// CompactRuntimeParams: Params of `runtime/compact`: those of `context/compact`, handed on.
+type CompactRuntimeParams struct {
+	// The session: a key that the host chooses.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	AgentID AgentID `json:"agentId,omitempty"`
+
+	// Token under which the server reports progress by `$/progress`.
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
+
+	// Most tokens that the context may have afterwards.
+	TokenBudget int64 `json:"tokenBudget,omitempty"`
+
+	// Compact even where the context fits.
+	Force *bool `json:"force,omitempty"`
+
+	// Why it is forced, such as `overflow` or `manual`.
+	ForceReason string `json:"forceReason,omitempty"`
+
+	// What the host measured, where it knows better.
+	CurrentTokenCount *int64 `json:"currentTokenCount,omitempty"`
+
+	// Come down to the budget, or to the engine's own threshold.
+	CompactionTarget CompactionTarget `json:"compactionTarget,omitempty"`
+
+	// What the summary should care for.
+	CustomInstructions string `json:"customInstructions,omitempty"`
+}
+
+// CompactRuntimeResult: Result of `runtime/compact`: that of `context/compact`, handed back.
+type CompactRuntimeResult struct {
+	// False where something failed; declining is no failure.
+	Ok bool `json:"ok"`
+
+	// True where the context is another one now.
+	Compacted bool `json:"compacted"`
+
+	// Why nothing was compacted.
+	Reason string `json:"reason,omitempty"`
+
+	// What was done.
+	Result *CompactionResult `json:"result,omitempty"`
+
+	// Set where the selected engine did not do this, and why.
+	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
+}
+
+// RewriteTranscriptRuntimeParams: Params of `runtime/rewriteTranscript`.
+type RewriteTranscriptRuntimeParams struct {
+	// The session whose transcript is meant.
+	SessionID SessionID `json:"sessionId"`
+
+	// Alias of the session.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// What to replace; a message that is not named stays.
+	Replacements []TranscriptReplacement `json:"replacements"`
+}
+
+// TranscriptReplacement: One message of the host's transcript to replace.
+type TranscriptReplacement struct {
+	// Id of the message.
+	MessageID MessageID `json:"messageId"`
+
+	// What to put in its place.
+	Message Message `json:"message"`
+}
+
+// RewriteTranscriptRuntimeResult: Result of `runtime/rewriteTranscript`.
+type RewriteTranscriptRuntimeResult struct {
+	// True where the transcript is another one now.
+	Changed bool `json:"changed"`
+
+	// By how many bytes it shrank.
+	BytesFreed int64 `json:"bytesFreed"`
+
+	// How many messages were replaced.
+	RewrittenEntries int64 `json:"rewrittenEntries"`
+
+	// Why nothing, or not everything, was replaced.
+	Reason string `json:"reason,omitempty"`
+}
+
+// GetContextMemoryParams: Params of `memory/getContext`, a request to the host.
+type GetContextMemoryParams struct {
+	// Name of the source, as it was registered.
+	Name string `json:"name"`
+
+	// Agent for whose prompt this is.
+	AgentID AgentID `json:"agentId"`
+
+	// Why the source is asked.
+	InjectionPoint InjectionPoint `json:"injectionPoint"`
+
+	// The session, where there is one.
+	SessionID SessionID `json:"sessionId,omitempty"`
+
+	// Alias of the session.
+	SessionKey SessionKey `json:"sessionKey,omitempty"`
+
+	// Text of the user that the memory should fit.
+	Prompt string `json:"prompt,omitempty"`
+}
+
+// GetContextMemoryResult: Result of `memory/getContext`.
+type GetContextMemoryResult struct {
+	// What the source has to say, best first; may be empty.
+	Fragments []MemoryFragment `json:"fragments"`
+}
+
+// MemoryFragment: A piece of text that a memory source wants the model to see.
+type MemoryFragment struct {
+	// Id of the piece within its source; a hash of the content stands in for it.
+	ID string `json:"id,omitempty"`
+
+	// The text.
+	Content string `json:"content"`
+
+	// Size in tokens; where it is missing or not positive the server estimates.
+	Tokens *float64 `json:"tokens,omitempty"`
+
+	// 0 to 100; the lowest is cut first. Absent means 50.
+	Priority *float64 `json:"priority,omitempty"`
+
+	// Heading for people.
+	Label string `json:"label,omitempty"`
+
+	// False keeps the text verbatim and away from any model; absent means true.
+	Synthesize *bool `json:"synthesize,omitempty"`
+}
+
+// ContextInjectedMemoryParams: Params of `memory/contextInjected`: what a compilation has produced.
+type ContextInjectedMemoryParams struct {
+	// Agent for whose prompt this was.
+	AgentID AgentID `json:"agentId"`
+
+	// Which sources were asked.
+	InjectionPoint InjectionPoint `json:"injectionPoint"`
+
+	// Every fragment that was considered.
+	Fragments []CompiledFragment `json:"fragments"`
+
+	// True where a model has rewritten fragments into one text.
+	Synthesized bool `json:"synthesized"`
+
+	// The text that the answer carries.
+	FinalContent string `json:"finalContent"`
+
+	// When it was compiled.
+	Timestamp time.Time `json:"timestamp"`
+
+	// The session, where there is one.
+	SessionID SessionID `json:"sessionId,omitempty"`
+}
+
+// ChangedSessionParams: Params of `session/changed`.
+type ChangedSessionParams struct {
+	// The session that changed.
+	SessionID SessionID `json:"sessionId"`
+
+	// What happened; `created`, `appended`, `changed` only where the host declares `session/changed`.
+	Reason SessionChange `json:"reason"`
+}
+
+// ListChangedToolsParams: Params of `tools/listChanged`.
+type ListChangedToolsParams struct {
+	// The session whose tools changed; absent means every session.
+	SessionID SessionID `json:"sessionId,omitempty"`
+}
+
+// WorkDoneProgressBegin: Progress value: work has begun.
+type WorkDoneProgressBegin struct {
+	// Tells the variants apart.
+	Kind string `json:"kind"`
+
+	// What is being done, such as `Compacting`.
+	Title string `json:"title"`
+
+	// Whether cancelling the request stops the work.
+	Cancellable *bool `json:"cancellable,omitempty"`
+
+	// Detail that may change as the work goes on.
+	Message string `json:"message,omitempty"`
+
+	// Share that is done, 0 to 100; absent where it cannot be told.
+	Percentage *int64 `json:"percentage,omitempty"`
+}
+
+// WorkDoneProgressReport: Progress value: work goes on.
+type WorkDoneProgressReport struct {
+	// Tells the variants apart.
+	Kind string `json:"kind"`
+
+	// Whether cancelling the request stops the work.
+	Cancellable *bool `json:"cancellable,omitempty"`
+
+	// Detail of the present step.
+	Message string `json:"message,omitempty"`
+
+	// Share that is done, 0 to 100, never falling.
+	Percentage *int64 `json:"percentage,omitempty"`
+}
+
+// WorkDoneProgressEnd: Progress value: work has ended.
+type WorkDoneProgressEnd struct {
+	// Tells the variants apart.
+	Kind string `json:"kind"`
+
+	// How it ended.
+	Message string `json:"message,omitempty"`
+}
+
+// FrameErrorData: Data of ParseError and InvalidRequest.
+type FrameErrorData struct {
+	// True where the same request may succeed later without a change.
+	Retryable bool `json:"retryable"`
+
+	// What the caller can do about it, in one sentence.
+	Hint string `json:"hint"`
+
+	// The bound that was exceeded, in bytes.
+	Limit *int64 `json:"limit,omitempty"`
+}
+
+// ErrorData: What every error carries as `data`.
+type ErrorData struct {
+	// True where the same request may succeed later without a change.
+	Retryable bool `json:"retryable"`
+
+	// What the caller can do about it, in one sentence.
+	Hint string `json:"hint"`
+}
+
+// InvalidParamsData: Data of InvalidParams.
+type InvalidParamsData struct {
+	// True where the same request may succeed later without a change.
+	Retryable bool `json:"retryable"`
+
+	// What the caller can do about it, in one sentence.
+	Hint string `json:"hint"`
+
+	// JSON Pointer into the params; empty for the params as a whole.
+	Path string `json:"path,omitempty"`
+
+	// What would have been accepted, such as protocol versions.
+	Supported []string `json:"supported,omitzero"`
+
+	// Dialect of the session, where the connection has another one.
+	MessageFormat MessageFormat `json:"messageFormat,omitempty"`
+}
+
+// EngineUnavailableData: Data of EngineUnavailable.
+type EngineUnavailableData struct {
+	// True where the same request may succeed later without a change.
+	Retryable bool `json:"retryable"`
+
+	// What the caller can do about it, in one sentence.
+	Hint string `json:"hint"`
+
+	// The engine that was selected.
+	EngineID EngineID `json:"engineId,omitempty"`
+
+	// Host capabilities that the engine needs and the host does not declare.
+	MissingCapabilities []string `json:"missingCapabilities,omitzero"`
+}
+
+// ContextOverflowData: Data of ContextOverflow.
+type ContextOverflowData struct {
+	// True where the same request may succeed later without a change.
+	Retryable bool `json:"retryable"`
+
+	// What the caller can do about it, in one sentence.
+	Hint string `json:"hint"`
+
+	// The smallest budget with which the same request succeeds, in tokens.
+	Required int64 `json:"required"`
+
+	// The budget that was asked for, in tokens.
+	TokenBudget int64 `json:"tokenBudget"`
+}
+
+// SessionNotFoundData: Data of SessionNotFound.
+type SessionNotFoundData struct {
+	// True where the same request may succeed later without a change.
+	Retryable bool `json:"retryable"`
+
+	// What the caller can do about it, in one sentence.
+	Hint string `json:"hint"`
+
+	// The session that was asked for.
+	SessionID SessionID `json:"sessionId,omitempty"`
+}
+
+// HostCapabilityMissingData: Data of HostCapabilityMissing.
+type HostCapabilityMissingData struct {
+	// True where the same request may succeed later without a change.
+	Retryable bool `json:"retryable"`
+
+	// What the caller can do about it, in one sentence.
+	Hint string `json:"hint"`
+
+	// What the host would have to declare in `hostCapabilities`.
+	Capability string `json:"capability"`
+}
+
+// EngineFailedData: Data of EngineFailed.
+type EngineFailedData struct {
+	// True where the same request may succeed later without a change.
+	Retryable bool `json:"retryable"`
+
+	// What the caller can do about it, in one sentence.
+	Hint string `json:"hint"`
+
+	// The engine that failed.
+	EngineID EngineID `json:"engineId"`
+
+	// The method that it was asked for.
+	Method string `json:"method"`
+
+	// What it said, without traceback and local paths.
+	Message string `json:"message"`
+}
+
+// BusyData: Data of Busy.
+type BusyData struct {
+	// True where the same request may succeed later without a change.
+	Retryable bool `json:"retryable"`
+
+	// What the caller can do about it, in one sentence.
+	Hint string `json:"hint"`
+
+	// The bound that was reached, in bytes.
+	Limit *int64 `json:"limit,omitempty"`
+}
+
+// ContextBootstrap sends `context/bootstrap`. Imports what is new in the host's transcript.
+func (c *Client) ContextBootstrap(ctx context.Context, params *BootstrapContextParams) (*BootstrapContextResult, error) {
+	result := new(BootstrapContextResult)
+	err := c.Request(ctx, "context/bootstrap", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ContextIngest sends `context/ingest`. Stores one message.
+func (c *Client) ContextIngest(ctx context.Context, params *IngestContextParams) (*IngestContextResult, error) {
+	result := new(IngestContextResult)
+	err := c.Request(ctx, "context/ingest", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ContextIngestBatch sends `context/ingestBatch`. Stores several messages, all or none.
+func (c *Client) ContextIngestBatch(ctx context.Context, params *IngestBatchContextParams) (*IngestBatchContextResult, error) {
+	result := new(IngestBatchContextResult)
+	err := c.Request(ctx, "context/ingestBatch", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ContextCompact sends `context/compact`. Makes the context smaller.
+func (c *Client) ContextCompact(ctx context.Context, params *CompactContextParams) (*CompactContextResult, error) {
+	result := new(CompactContextResult)
+	err := c.Request(ctx, "context/compact", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ContextAfterTurn sends `context/afterTurn`. Tells that a turn has ended, and what it brought.
+func (c *Client) ContextAfterTurn(ctx context.Context, params *AfterTurnContextParams) (*AfterTurnContextResult, error) {
+	result := new(AfterTurnContextResult)
+	err := c.Request(ctx, "context/afterTurn", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ContextCommitTurn sends `context/commitTurn`. Stores a turn exactly once.
+func (c *Client) ContextCommitTurn(ctx context.Context, params *CommitTurnContextParams) (*CommitTurnContextResult, error) {
+	result := new(CommitTurnContextResult)
+	err := c.Request(ctx, "context/commitTurn", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ContextMaintain sends `context/maintain`. Lets the engine tidy up between turns.
+func (c *Client) ContextMaintain(ctx context.Context, params *MaintainContextParams) (*MaintainContextResult, error) {
+	result := new(MaintainContextResult)
+	err := c.Request(ctx, "context/maintain", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ContextPreflight sends `context/preflight`. Tells whether the context fits before the model is
+// called.
+func (c *Client) ContextPreflight(ctx context.Context, params *PreflightContextParams) (*PreflightContextResult, error) {
+	result := new(PreflightContextResult)
+	err := c.Request(ctx, "context/preflight", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ContextExplain sends `context/explain`. Tells what the model saw, and why.
+func (c *Client) ContextExplain(ctx context.Context, params *ExplainContextParams) (*ExplainContextResult, error) {
+	result := new(ExplainContextResult)
+	err := c.Request(ctx, "context/explain", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ContextDispose sends `context/dispose`. Flushes and releases the engine.
+func (c *Client) ContextDispose(ctx context.Context, params *DisposeContextParams) (*DisposeContextResult, error) {
+	result := new(DisposeContextResult)
+	err := c.Request(ctx, "context/dispose", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SubagentPrepareSpawn sends `subagent/prepareSpawn`. Prepares the context of a child session.
+func (c *Client) SubagentPrepareSpawn(ctx context.Context, params *PrepareSpawnSubagentParams) (*PrepareSpawnSubagentResult, error) {
+	result := new(PrepareSpawnSubagentResult)
+	err := c.Request(ctx, "subagent/prepareSpawn", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SubagentRollbackSpawn sends `subagent/rollbackSpawn`. Takes a preparation back.
+func (c *Client) SubagentRollbackSpawn(ctx context.Context, params *RollbackSpawnSubagentParams) (*RollbackSpawnSubagentResult, error) {
+	result := new(RollbackSpawnSubagentResult)
+	err := c.Request(ctx, "subagent/rollbackSpawn", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SubagentEnded sends `subagent/ended`. Tells that a child session has ended.
+func (c *Client) SubagentEnded(ctx context.Context, params *EndedSubagentParams) (*EndedSubagentResult, error) {
+	result := new(EndedSubagentResult)
+	err := c.Request(ctx, "subagent/ended", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ToolsList sends `tools/list`. Describes the tools that the engine offers to the model.
+func (c *Client) ToolsList(ctx context.Context, params *ListToolsParams) (*ListToolsResult, error) {
+	result := new(ListToolsResult)
+	err := c.Request(ctx, "tools/list", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// ToolsCall sends `tools/call`. Runs one of these tools.
+func (c *Client) ToolsCall(ctx context.Context, params *CallToolsParams) (*CallToolsResult, error) {
+	result := new(CallToolsResult)
+	err := c.Request(ctx, "tools/call", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// MemoryRegister sends `memory/register`. Offers the host as a memory source.
+func (c *Client) MemoryRegister(ctx context.Context, params *RegisterMemoryParams) (*RegisterMemoryResult, error) {
+	result := new(RegisterMemoryResult)
+	err := c.Request(ctx, "memory/register", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// MemoryUnregister sends `memory/unregister`. Withdraws a memory source.
+func (c *Client) MemoryUnregister(ctx context.Context, params *UnregisterMemoryParams) (*UnregisterMemoryResult, error) {
+	result := new(UnregisterMemoryResult)
+	err := c.Request(ctx, "memory/unregister", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// MemoryCompile sends `memory/compile`. Asks all memory sources and makes one text of it.
+func (c *Client) MemoryCompile(ctx context.Context, params *CompileMemoryParams) (*CompileMemoryResult, error) {
+	result := new(CompileMemoryResult)
+	err := c.Request(ctx, "memory/compile", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// EngineList sends `engine/list`. Lists the engines that the server knows.
+func (c *Client) EngineList(ctx context.Context, params *ListEngineParams) (*ListEngineResult, error) {
+	result := new(ListEngineResult)
+	err := c.Request(ctx, "engine/list", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// EngineDoctor sends `engine/doctor`. Looks for what is wrong and tells what to do.
+func (c *Client) EngineDoctor(ctx context.Context, params *DoctorEngineParams) (*DoctorEngineResult, error) {
+	result := new(DoctorEngineResult)
+	err := c.Request(ctx, "engine/doctor", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionConfigure sends `session/configure`. Selects engine and settings for a session or an agent.
+func (c *Client) SessionConfigure(ctx context.Context, params *ConfigureSessionParams) (*ConfigureSessionResult, error) {
+	result := new(ConfigureSessionResult)
+	err := c.Request(ctx, "session/configure", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionPin sends `session/pin`. Keeps a message or a text through every compaction.
+func (c *Client) SessionPin(ctx context.Context, params *PinSessionParams) (*PinSessionResult, error) {
+	result := new(PinSessionResult)
+	err := c.Request(ctx, "session/pin", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionUnpin sends `session/unpin`. Takes a pin off.
+func (c *Client) SessionUnpin(ctx context.Context, params *UnpinSessionParams) (*UnpinSessionResult, error) {
+	result := new(UnpinSessionResult)
+	err := c.Request(ctx, "session/unpin", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionPins sends `session/pins`. Lists the pins.
+func (c *Client) SessionPins(ctx context.Context, params *PinsSessionParams) (*PinsSessionResult, error) {
+	result := new(PinsSessionResult)
+	err := c.Request(ctx, "session/pins", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionTruncate sends `session/truncate`. Removes what came after a message.
+func (c *Client) SessionTruncate(ctx context.Context, params *TruncateSessionParams) (*TruncateSessionResult, error) {
+	result := new(TruncateSessionResult)
+	err := c.Request(ctx, "session/truncate", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionFork sends `session/fork`. Copies a session under a new id.
+func (c *Client) SessionFork(ctx context.Context, params *ForkSessionParams) (*ForkSessionResult, error) {
+	result := new(ForkSessionResult)
+	err := c.Request(ctx, "session/fork", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionSummaries sends `session/summaries`. Lists the summaries that are in force.
+func (c *Client) SessionSummaries(ctx context.Context, params *SummariesSessionParams) (*SummariesSessionResult, error) {
+	result := new(SummariesSessionResult)
+	err := c.Request(ctx, "session/summaries", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionList sends `session/list`. Lists the sessions of the namespace, page by page.
+func (c *Client) SessionList(ctx context.Context, params *ListSessionParams) (*ListSessionResult, error) {
+	result := new(ListSessionResult)
+	err := c.Request(ctx, "session/list", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionGet sends `session/get`. Answers with the short facts of one session.
+func (c *Client) SessionGet(ctx context.Context, params *GetSessionParams) (*GetSessionResult, error) {
+	result := new(GetSessionResult)
+	err := c.Request(ctx, "session/get", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionExport sends `session/export`. Answers with the stored messages, page by page.
+func (c *Client) SessionExport(ctx context.Context, params *ExportSessionParams) (*ExportSessionResult, error) {
+	result := new(ExportSessionResult)
+	err := c.Request(ctx, "session/export", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SessionDelete sends `session/delete`. Erases a session.
+func (c *Client) SessionDelete(ctx context.Context, params *DeleteSessionParams) (*DeleteSessionResult, error) {
+	result := new(DeleteSessionResult)
+	err := c.Request(ctx, "session/delete", params, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// NewResult makes a value that the result of a request is decoded into, nil for none.
+func NewResult(method string) any {
+	switch method {
+	case "initialize":
+		return new(InitializeResult)
+	case "context/bootstrap":
+		return new(BootstrapContextResult)
+	case "context/ingest":
+		return new(IngestContextResult)
+	case "context/ingestBatch":
+		return new(IngestBatchContextResult)
+	case "context/assemble":
+		return new(AssembleContextResult)
+	case "context/compact":
+		return new(CompactContextResult)
+	case "context/afterTurn":
+		return new(AfterTurnContextResult)
+	case "context/commitTurn":
+		return new(CommitTurnContextResult)
+	case "context/maintain":
+		return new(MaintainContextResult)
+	case "context/preflight":
+		return new(PreflightContextResult)
+	case "context/explain":
+		return new(ExplainContextResult)
+	case "context/dispose":
+		return new(DisposeContextResult)
+	case "subagent/prepareSpawn":
+		return new(PrepareSpawnSubagentResult)
+	case "subagent/rollbackSpawn":
+		return new(RollbackSpawnSubagentResult)
+	case "subagent/ended":
+		return new(EndedSubagentResult)
+	case "tools/list":
+		return new(ListToolsResult)
+	case "tools/call":
+		return new(CallToolsResult)
+	case "memory/register":
+		return new(RegisterMemoryResult)
+	case "memory/unregister":
+		return new(UnregisterMemoryResult)
+	case "memory/compile":
+		return new(CompileMemoryResult)
+	case "engine/list":
+		return new(ListEngineResult)
+	case "engine/doctor":
+		return new(DoctorEngineResult)
+	case "session/configure":
+		return new(ConfigureSessionResult)
+	case "session/pin":
+		return new(PinSessionResult)
+	case "session/unpin":
+		return new(UnpinSessionResult)
+	case "session/pins":
+		return new(PinsSessionResult)
+	case "session/truncate":
+		return new(TruncateSessionResult)
+	case "session/fork":
+		return new(ForkSessionResult)
+	case "session/summaries":
+		return new(SummariesSessionResult)
+	case "session/list":
+		return new(ListSessionResult)
+	case "session/get":
+		return new(GetSessionResult)
+	case "session/export":
+		return new(ExportSessionResult)
+	case "session/delete":
+		return new(DeleteSessionResult)
+	}
+	return nil
+}
+
+// CodeParseError: The body is no JSON text in UTF-8, is empty, or has another charset. Its data is
+// FrameErrorData.
+const CodeParseError = -32700
+
+// CodeInvalidRequest: The message is no single JSON-RPC request, its length is unusable, its id is
+// taken, or it comes at the wrong time. Its data is FrameErrorData.
+const CodeInvalidRequest = -32600
+
+// CodeMethodNotFound: The server has no request of this name. Its data is ErrorData.
+const CodeMethodNotFound = -32601
+
+// CodeInvalidParams: The params are no object, or a member is missing, of the wrong type, or not
+// acceptable. Its data is InvalidParamsData.
+const CodeInvalidParams = -32602
+
+// CodeInternalError: The server has a defect. Its data is ErrorData.
+const CodeInternalError = -32603
+
+// CodeServerNotInitialized: A request came before initialize has succeeded. Its data is ErrorData.
+const CodeServerNotInitialized = -32002
+
+// CodeRequestCancelled: The request was cancelled and has had no effect. Its data is ErrorData.
+const CodeRequestCancelled = -32800
+
+// CodeEngineUnavailable: The selected engine cannot be found, is configured wrongly, or needs a
+// capability of the host. Its data is EngineUnavailableData.
+const CodeEngineUnavailable = 1001
+
+// CodeContextOverflow: Not even the smallest valid context fits the token budget. Its data is
+// ContextOverflowData.
+const CodeContextOverflow = 1002
+
+// CodeSessionNotFound: The session does not exist in this namespace, or belongs to another agent. Its
+// data is SessionNotFoundData.
+const CodeSessionNotFound = 1003
+
+// CodeHostCapabilityMissing: The request needs something of the host that the host does not declare.
+// Its data is HostCapabilityMissingData.
+const CodeHostCapabilityMissing = 1004
+
+// CodeEngineFailed: The engine raised an error or took too long. Its data is EngineFailedData.
+const CodeEngineFailed = 1005
+
+// CodeStoreUnavailable: The store cannot be opened, read or written. Its data is ErrorData.
+const CodeStoreUnavailable = 1006
+
+// CodeBusy: More requests wait than the server is willing to hold. Its data is BusyData.
+const CodeBusy = 1007

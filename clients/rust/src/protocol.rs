@@ -1,0 +1,2632 @@
+// Generated from sidecar/protocol by `make schema`; do not edit.
+
+//! The types of the Context Engine Protocol, and a method of [`Client`] for each of its requests.
+
+use crate::{enumeration::open_enumeration, Client, Error};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The newest version of the protocol that these types describe.
+pub const PROTOCOL_VERSION: &str = "1.0";
+
+open_enumeration! {
+    /// How much the server traces.
+    TraceValue {
+        Off = "off",
+        Messages = "messages",
+        Verbose = "verbose",
+    }
+}
+
+open_enumeration! {
+    /// What a host can declare; a server passes over names that it does not know.
+    HostCapability {
+        RuntimeComplete = "runtime/complete",
+        RuntimeCompact = "runtime/compact",
+        RuntimeRewriteTranscript = "runtime/rewriteTranscript",
+        MemoryGetContext = "memory/getContext",
+        SessionChanged = "session/changed",
+        AssembleDelta = "assembleDelta",
+        OwnsHistory = "ownsHistory",
+    }
+}
+
+open_enumeration! {
+    /// Dialect of messages: chat completions, Responses items, Anthropic messages, pi
+    /// AgentMessage.
+    MessageFormat {
+        Openai = "openai",
+        OpenaiResponses = "openai-responses",
+        Anthropic = "anthropic",
+        Openclaw = "openclaw",
+    }
+}
+
+/// Id by which an engine is selected.
+pub type EngineId = String;
+
+open_enumeration! {
+    /// Whether the host waits for `context/maintain` before it goes on.
+    MaintenanceMode {
+        Foreground = "foreground",
+        Background = "background",
+    }
+}
+
+/// Chosen by the sender; unique among its requests in flight.
+pub type RequestId = serde_json::Value;
+
+/// 1 error, 2 warning, 3 info, 4 log, 5 debug.
+pub type MessageType = i64;
+
+/// Name of a session as the host spells it: a key, never a path; 1 to 1024 code points, no NUL.
+pub type SessionId = String;
+
+/// Alias of a session.
+pub type SessionKey = String;
+
+/// Name of an agent, which owns sessions.
+pub type AgentId = String;
+
+/// One message in the dialect of the connection; has `role` or `type`. The server reads what it
+/// needs and hands the whole object back byte for byte.
+pub type Message = Box<RawValue>;
+
+/// Id of a message within its session.
+pub type MessageId = String;
+
+/// Name of a turn within its session.
+pub type TurnId = String;
+
+/// Id of an assembled answer, unique in the store.
+pub type ResultId = String;
+
+open_enumeration! {
+    /// Backend that keeps its own thread; the server refuses others.
+    Projection {
+        Codex = "codex",
+    }
+}
+
+open_enumeration! {
+    /// Whose estimate the host should trust before it calls the model.
+    PromptAuthority {
+        Assembled = "assembled",
+        PreassemblyMayOverflow = "preassembly_may_overflow",
+    }
+}
+
+open_enumeration! {
+    /// Where a part of the context comes from.
+    ContentKind {
+        System = "system",
+        Summary = "summary",
+        ActivityLog = "activityLog",
+        Recent = "recent",
+        Memory = "memory",
+        Recall = "recall",
+    }
+}
+
+open_enumeration! {
+    /// `per_turn` goes with every turn, `thread_bootstrap` begins a new thread.
+    ProjectionMode {
+        PerTurn = "per_turn",
+        ThreadBootstrap = "thread_bootstrap",
+    }
+}
+
+open_enumeration! {
+    /// Come down to the budget, or to the engine's own threshold; the server refuses others.
+    CompactionTarget {
+        Budget = "budget",
+        Threshold = "threshold",
+    }
+}
+
+open_enumeration! {
+    /// What became of a turn that was to be committed.
+    CommitStatus {
+        Committed = "committed",
+        Duplicate = "duplicate",
+    }
+}
+
+open_enumeration! {
+    /// What the host should do before it calls the model.
+    PreflightAction {
+        None = "none",
+        Compact = "compact",
+    }
+}
+
+open_enumeration! {
+    /// What became of a stored message in an answer.
+    Decision {
+        Sent = "sent",
+        Summarised = "summarised",
+        Stubbed = "stubbed",
+        Dropped = "dropped",
+        Pinned = "pinned",
+    }
+}
+
+open_enumeration! {
+    /// When a memory source is asked: once a session, or for every prompt.
+    InjectionPoint {
+        SessionStart = "session-start",
+        PerMessage = "per-message",
+    }
+}
+
+open_enumeration! {
+    /// `fork` starts the child from a snapshot of the parent, `isolated` starts it empty; the
+    /// server refuses others.
+    SpawnMode {
+        Fork = "fork",
+        Isolated = "isolated",
+    }
+}
+
+open_enumeration! {
+    /// Why a child session has ended; `deleted` erases its data, every other reason keeps it.
+    EndReason {
+        Deleted = "deleted",
+        Completed = "completed",
+        Swept = "swept",
+        Released = "released",
+    }
+}
+
+open_enumeration! {
+    /// How an import that is not over stands.
+    ImportState {
+        Running = "running",
+        Interrupted = "interrupted",
+    }
+}
+
+open_enumeration! {
+    /// What a completion is for; a host may choose another model for each.
+    CompletionPurpose {
+        Summary = "summary",
+        Condense = "condense",
+        Synthesis = "synthesis",
+        Query = "query",
+    }
+}
+
+open_enumeration! {
+    /// Who speaks in a completion.
+    PromptRole {
+        User = "user",
+        Assistant = "assistant",
+    }
+}
+
+open_enumeration! {
+    /// What happened to a session; `changed` is something that another process has done.
+    SessionChange {
+        Configured = "configured",
+        Pinned = "pinned",
+        Unpinned = "unpinned",
+        Truncated = "truncated",
+        Compacted = "compacted",
+        Maintained = "maintained",
+        Deleted = "deleted",
+        Created = "created",
+        Appended = "appended",
+        Changed = "changed",
+    }
+}
+
+/// Params of `initialize`: those of the Language Server Protocol.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializeParams {
+    /// Process id of the host, `null` for none; the server ends when a host that was alive
+    /// dies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_id: Option<i64>,
+    /// The client program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_info: Option<PeerInfo>,
+    /// Language of the user, an IETF tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locale: Option<String>,
+    /// Folder of the workspace, `null` where none is open; superseded by `rootUri`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root_path: Option<String>,
+    /// Folder of the workspace, `null` where none is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root_uri: Option<String>,
+    /// Client capabilities of the Language Server Protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Box<RawValue>>,
+    /// Options of the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialization_options: Option<InitializationOptions>,
+    /// How much the server traces at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceValue>,
+    /// Folders of the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_folders: Option<serde_json::Value>,
+    /// Token under which the server reports progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Name and version of a program, as in the Language Server Protocol.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PeerInfo {
+    /// Name of the program.
+    pub name: String,
+    /// Its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// The initialization options of the client; only `contextEngine` is ours.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializationOptions {
+    /// What the host asks of the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_engine: Option<ContextEngineOptions>,
+}
+
+/// What the host asks of the server, under `initializationOptions.contextEngine`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextEngineOptions {
+    /// Version that the host speaks; absent means the newest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol_version: Option<String>,
+    /// The agent runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostInfo>,
+    /// Requests that the host answers, `session/changed`, `assembleDelta` and `ownsHistory`;
+    /// unknown names are ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_capabilities: Option<Vec<HostCapability>>,
+    /// Dialect of every message on this connection. Absent means `openai`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_format: Option<MessageFormat>,
+    /// Id of the engine to use; overrides the configured slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineId>,
+    /// Keeps hosts on one store apart; `host.id` where absent, else `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Overrides in the shape of the configuration file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Box<RawValue>>,
+}
+
+/// The agent runtime behind the connection.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostInfo {
+    /// Short name of the runtime, such as `openclaw`; the namespace where none is given.
+    pub id: String,
+    /// Version of the runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// Result of `initialize`: settings are valid and the store is open.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializeResult {
+    /// What the server offers.
+    pub capabilities: ServerCapabilities,
+    /// The server program.
+    pub server_info: PeerInfo,
+}
+
+/// Server capabilities of the Language Server Protocol; those for editors may stand beside
+/// ours.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerCapabilities {
+    /// Where this protocol has its place.
+    pub experimental: ExperimentalCapabilities,
+}
+
+/// Capabilities outside the Language Server Protocol.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExperimentalCapabilities {
+    /// What the server offers to agent runtimes.
+    pub context_engine: ContextEngineCapabilities,
+}
+
+/// What the server offers, under `capabilities.experimental.contextEngine`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextEngineCapabilities {
+    /// Version that both sides speak from now on.
+    pub protocol_version: String,
+    /// The engine that serves this connection.
+    pub engine: EngineInfo,
+    /// Requests and notifications of this protocol that the server takes.
+    pub methods: Vec<String>,
+    /// Names of the tools that `tools/list` describes.
+    pub tools: Vec<String>,
+    /// Dialects that the server knows.
+    pub message_formats: Vec<MessageFormat>,
+    /// Bounds that the server keeps.
+    pub limits: Limits,
+}
+
+/// What a context engine is and what it does itself.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineInfo {
+    /// Id by which hosts and configuration select the engine.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+    /// Version of the engine.
+    pub version: String,
+    /// True where the engine compacts itself, so that the host must not.
+    pub owns_compaction: bool,
+    /// Whether the host waits for `context/maintain` before it goes on.
+    pub turn_maintenance_mode: MaintenanceMode,
+    /// Members that the engine has itself, such as `afterTurn`; the server answers the others
+    /// for it.
+    pub implements: Vec<String>,
+    /// Host capabilities without which the engine refuses to start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_requirements: Option<Vec<String>>,
+    /// Set where this engine stands in for the selected one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// The engine that was selected but could not serve.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FallbackFor {
+    /// Id of the engine that was selected.
+    pub id: String,
+    /// Why it could not serve, and what to fix.
+    pub reason: String,
+}
+
+/// Bounds that the server keeps on this connection.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// Largest body of one message, in bytes.
+    pub max_message_bytes: i64,
+    /// Requests that are worked on at once; further ones are parked.
+    pub max_in_flight: i64,
+    /// Bytes of parked requests beyond which a request is refused with Busy.
+    pub max_parked_bytes: i64,
+    /// How long the server waits for an answer of the host, in milliseconds.
+    pub host_request_timeout_ms: i64,
+    /// Budget where a request names none, in tokens.
+    pub default_token_budget: i64,
+}
+
+/// Params of `initialized`: nothing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializedParams {}
+
+/// Params of `shutdown`: nothing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShutdownParams {}
+
+/// Params of `exit`: nothing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExitParams {}
+
+/// Params of `$/cancelRequest`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelRequestParams {
+    /// Id of the request that is no longer wanted.
+    pub id: RequestId,
+}
+
+/// Params of `$/progress`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgressParams {
+    /// The token that was given for the work.
+    pub token: serde_json::Value,
+    /// A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd.
+    pub value: serde_json::Value,
+}
+
+/// Params of `$/setTrace`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetTraceParams {
+    /// How much the server traces from now on.
+    pub value: TraceValue,
+}
+
+/// Params of `window/logMessage`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LogMessageWindowParams {
+    /// 1 error, 2 warning, 3 info, 4 log, 5 debug.
+    pub r#type: MessageType,
+    /// The line to log.
+    pub message: String,
+}
+
+/// Params of `window/workDoneProgress/create`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateWindowWorkDoneProgressParams {
+    /// Token under which the server will report progress.
+    pub token: serde_json::Value,
+}
+
+/// Params of `window/workDoneProgress/cancel`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelWindowWorkDoneProgressParams {
+    /// Token of the work that the user wants stopped.
+    pub token: serde_json::Value,
+}
+
+/// Params of `context/bootstrap`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BootstrapContextParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// The host's whole transcript; wins over `sessionFile`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Message>>,
+    /// Locator of the host's transcript file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_file: Option<String>,
+    /// Name of the importer for the file; absent means that the server finds out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_file_format: Option<String>,
+    /// Import step by step: requests that store nothing go on meanwhile, those that do wait for
+    /// its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+}
+
+/// Result of `context/bootstrap`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BootstrapContextResult {
+    /// True where something new was stored.
+    pub bootstrapped: bool,
+    /// How many messages were stored.
+    pub imported_messages: i64,
+    /// Why nothing was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Set where the selected engine did not do this, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// Params of `context/ingest`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IngestContextParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// The message to store.
+    pub message: Message,
+    /// The host's id of the message; an id inside the message comes second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    /// The host's name of the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+    /// When the message came about; absent means its own time stamp, else now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+    /// True for a message that only keeps the agent awake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_heartbeat: Option<bool>,
+}
+
+/// Result of `context/ingest`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IngestContextResult {
+    /// False where nothing was stored.
+    pub ingested: bool,
+    /// Id under which the message is kept.
+    pub message_id: MessageId,
+    /// The turn that it belongs to; empty where nothing is stored, as with `legacy`.
+    pub turn_id: String,
+    /// The message as people should see it, where that differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_message: Option<Message>,
+    /// Why nothing was stored, such as `duplicate` or `conflict`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Set where the selected engine did not do this, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// Params of `context/ingestBatch`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IngestBatchContextParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// The messages to store, all or none, in this order.
+    pub messages: Vec<Message>,
+    /// The host's ids, one for each message; `null` where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_ids: Option<Vec<Option<String>>>,
+    /// True where the messages only keep the agent awake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_heartbeat: Option<bool>,
+}
+
+/// Result of `context/ingestBatch`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IngestBatchContextResult {
+    /// How many messages were stored; those that were known already do not count.
+    pub ingested_count: i64,
+    /// Ids under which the messages are kept, one for each.
+    pub message_ids: Vec<MessageId>,
+    /// Set where the selected engine did not do this, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// Params of `context/assemble`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AssembleContextParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// Most tokens that the answer may have; absent means `limits.defaultTokenBudget`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_budget: Option<i64>,
+    /// The host's transcript; it stands in for the live tail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Message>>,
+    /// Text of the user in this turn, where the host adds the message itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Model that will read the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Names of the tools that the model may call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub available_tools: Option<Vec<String>>,
+    /// How memory should name its sources; engines read it, the server does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub citations_mode: Option<String>,
+    /// Ask for `edits` against this earlier result; needs `assembleDelta`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_result_id: Option<ResultId>,
+    /// Ask for a `contextProjection` too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projection: Option<Projection>,
+}
+
+/// Result of `context/assemble`; has either `messages` or `edits`. Exactly one of `messages`,
+/// `edits` is there.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AssembleContextResult {
+    /// What the model is to see, in this order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Message>>,
+    /// How the list differs from the previous result: ascending, positions in the previous
+    /// list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edits: Option<Vec<MessageEdit>>,
+    /// Tokens of messages and additions together; a reserved prompt comes on top.
+    pub estimated_tokens: i64,
+    /// Rises when an earlier message is removed, summarised, replaced or moved.
+    pub context_epoch: i64,
+    /// Where a cache breakpoint belongs.
+    pub stable_prefix: StablePrefix,
+    /// Names this result for `previousResultId` and `context/explain`.
+    pub result_id: ResultId,
+    /// What takes how much.
+    pub composition: Vec<CompositionPart>,
+    /// Text to put at the end of the host's system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt_addition: Option<String>,
+    /// Text to put at the end of this turn's user message, and to keep with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_message_append: Option<String>,
+    /// Whose estimate the host should trust before it calls the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_authority: Option<PromptAuthority>,
+    /// Set where `projection` asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_projection: Option<ContextProjection>,
+    /// Set where the selected engine did not give this answer, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// One change of an earlier list of messages.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageEdit {
+    /// Index in the previous list where the change begins.
+    pub start: i64,
+    /// How many messages of the previous list go.
+    pub delete_count: i64,
+    /// What comes in their place.
+    pub messages: Vec<Message>,
+}
+
+/// The part of the list that the next result of the same epoch repeats.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StablePrefix {
+    /// Messages in it: a cache breakpoint belongs behind them.
+    pub message_count: i64,
+    /// Tokens in it.
+    pub tokens: i64,
+}
+
+/// What one kind of content takes of the answer.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompositionPart {
+    /// Where the content comes from.
+    pub kind: ContentKind,
+    /// Tokens of it; all parts sum to `estimatedTokens`.
+    pub tokens: i64,
+    /// Messages of it; all parts sum to the length of the list.
+    pub message_count: i64,
+}
+
+/// The context for a backend that keeps its own thread.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextProjection {
+    /// `per_turn` goes with every turn, `thread_bootstrap` begins a new thread.
+    pub mode: ProjectionMode,
+    /// Names the thread: another value means that the backend must begin anew.
+    pub epoch: String,
+    /// Hash of what the projection was made from.
+    pub fingerprint: String,
+    /// What goes before the conversation.
+    pub developer_instructions: String,
+    /// What goes in as the user's text.
+    pub prompt: String,
+}
+
+/// Params of `context/compact`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactContextParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// Most tokens that the context may have afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_budget: Option<i64>,
+    /// Compact even where the context fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+    /// Why it is forced, such as `overflow` or `manual`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force_reason: Option<String>,
+    /// What the host measured, where it knows better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_token_count: Option<i64>,
+    /// Come down to the budget, or to the engine's own threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction_target: Option<CompactionTarget>,
+    /// What the summary should care for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_instructions: Option<String>,
+}
+
+/// Result of `context/compact`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactContextResult {
+    /// False where something failed; declining is no failure.
+    pub ok: bool,
+    /// True where the context is another one now.
+    pub compacted: bool,
+    /// Why nothing was compacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<CompactionResult>,
+    /// Set where the selected engine did not do this, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// What a compaction has done.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionResult {
+    /// The summary that now stands for older messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// The oldest message that is still sent in full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_kept_message_id: Option<MessageId>,
+    /// Tokens of the context before.
+    pub tokens_before: i64,
+    /// Tokens of the context now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_after: Option<i64>,
+    /// More that the engine has to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<serde_json::Value>,
+}
+
+/// Params of `context/afterTurn`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AfterTurnContextParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// The turn's new messages; the whole transcript where `prePromptMessageCount` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Message>>,
+    /// How many of the messages were there before the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_prompt_message_count: Option<i64>,
+    /// Most tokens that the context of the next turn may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_budget: Option<i64>,
+    /// Usage that the provider reported, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Box<RawValue>>,
+    /// True where the turn only kept the agent awake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_heartbeat: Option<bool>,
+    /// Summary that the host wrote when it compacted on its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_compaction_summary: Option<String>,
+}
+
+/// Result of `context/afterTurn`: nothing where all went well.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AfterTurnContextResult {
+    /// Set where the selected engine did not do this, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// Params of `context/commitTurn`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommitTurnContextParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// Names the turn; the same key is committed once.
+    pub advancement_key: String,
+    /// The turn's messages.
+    pub messages: Vec<Message>,
+    /// True where the turn only kept the agent awake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_heartbeat: Option<bool>,
+    /// The host's receipt for the prompt; never interpreted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission: Option<serde_json::Value>,
+    /// The host's receipt for the end of the turn; never interpreted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<serde_json::Value>,
+}
+
+/// Result of `context/commitTurn`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommitTurnContextResult {
+    /// `duplicate` where the key has been committed before.
+    pub status: CommitStatus,
+    /// Set where the selected engine did not do this, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// Params of `context/maintain`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MaintainContextParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// Most tokens that the context may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_budget: Option<i64>,
+}
+
+/// Result of `context/maintain`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MaintainContextResult {
+    /// True where the host's transcript was rewritten.
+    pub changed: bool,
+    /// By how many bytes it shrank.
+    pub bytes_freed: i64,
+    /// How many of its messages were rewritten.
+    pub rewritten_entries: i64,
+    /// Why nothing was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Set where the selected engine did not do this, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// Params of `context/preflight`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreflightContextParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// Most tokens that the context may have.
+    pub token_budget: i64,
+    /// The host's transcript; it stands in for the live tail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Message>>,
+    /// Tokens that the host is about to add.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_tokens: Option<i64>,
+}
+
+/// Result of `context/preflight`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreflightContextResult {
+    /// True where the context and what is pending fit the budget.
+    pub fits: bool,
+    /// Tokens of both together.
+    pub estimated_tokens: i64,
+    /// What the host should do before it calls the model.
+    pub action: PreflightAction,
+    /// Set where the selected engine did not do this, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// Params of `context/explain`; without `resultId` and `turnId`, the newest answer.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplainContextParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// Id of an assemble result; wins over `turnId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_id: Option<ResultId>,
+    /// The newest assemble result of this turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+}
+
+/// Result of `context/explain`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplainContextResult {
+    /// One for each stored message that was considered, oldest first.
+    pub decisions: Vec<ContextDecision>,
+    /// What was added from elsewhere.
+    pub injected: Vec<InjectedItem>,
+}
+
+/// What became of one stored message in an answer.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextDecision {
+    /// The message.
+    pub message_id: MessageId,
+    /// The turn that it belongs to.
+    pub turn_id: TurnId,
+    /// Its own size, in tokens.
+    pub tokens: i64,
+    /// What became of it.
+    pub decision: Decision,
+    /// Why.
+    pub reason: String,
+    /// What stands for it: a summary's node id, or the rule that left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// Something in an answer that is no message of the session.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InjectedItem {
+    /// The memory source or engine that it came from.
+    pub plugin_name: String,
+    /// Why it was asked.
+    pub injection_point: InjectionPoint,
+    /// Its size, in tokens.
+    pub tokens: i64,
+    /// The text.
+    pub content: String,
+    /// Id of the piece within its source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+/// Params of `context/dispose`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DisposeContextParams {
+    /// Token under which the server reports progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Result of `context/dispose`: nothing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DisposeContextResult {}
+
+/// Params of `subagent/prepareSpawn`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrepareSpawnSubagentParams {
+    /// Key of the session that spawns.
+    pub parent_session_key: SessionKey,
+    /// Key of the session that is about to begin.
+    pub child_session_key: SessionKey,
+    /// `fork` starts the child from a snapshot of the parent, `isolated` starts it empty.
+    pub context_mode: SpawnMode,
+    /// Id of the parent's session, where the host knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_session_id: Option<SessionId>,
+    /// Id of the child's session, where the host knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_session_id: Option<SessionId>,
+    /// The host's locator of the parent's transcript; never opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_session_file: Option<String>,
+    /// The host's locator of the child's transcript; never opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_session_file: Option<String>,
+    /// The agent that spawns; it forks sessions of its own alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// The agent that the child belongs to; without it, that is `agentId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_agent_id: Option<AgentId>,
+    /// The preparation is swept after so many milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<i64>,
+    /// Token under which the server reports progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Result of `subagent/prepareSpawn`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrepareSpawnSubagentResult {
+    /// What to roll back by; absent where nothing was prepared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation_id: Option<String>,
+}
+
+/// Params of `subagent/rollbackSpawn`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RollbackSpawnSubagentParams {
+    /// The preparation to take back.
+    pub preparation_id: String,
+    /// The agent that spawned; of another one the preparation is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Result of `subagent/rollbackSpawn`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RollbackSpawnSubagentResult {
+    /// False where the preparation is unknown, or the child has stored something already.
+    pub rolled_back: bool,
+}
+
+/// Params of `subagent/ended`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EndedSubagentParams {
+    /// Key of the session that has ended.
+    pub child_session_key: SessionKey,
+    /// `deleted` erases the child's data, if it was spawned; the other reasons keep it.
+    pub reason: EndReason,
+    /// The agent that spawned; what another one has spawned is left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Result of `subagent/ended`: nothing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EndedSubagentResult {}
+
+/// Params of `tools/list`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListToolsParams {
+    /// List the tools of this session's engine; absent means the connection's engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Agent on whose behalf the list is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+}
+
+/// Result of `tools/list`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListToolsResult {
+    /// The tools that the engine offers; empty for engines without.
+    pub tools: Vec<ToolDefinition>,
+}
+
+/// A tool that the host may offer to its model.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolDefinition {
+    /// Name under which `tools/call` knows the tool.
+    pub name: String,
+    /// What the tool does, written for the model.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub input_schema: Box<RawValue>,
+}
+
+/// Params of `tools/call`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallToolsParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// Name of the tool, as `tools/list` gave it.
+    pub name: String,
+    /// Arguments that satisfy the tool's input schema; absent means an empty object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Box<RawValue>>,
+}
+
+/// Result of `tools/call`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallToolsResult {
+    /// What the model is shown.
+    pub content: Vec<TextContent>,
+    /// The same for programs; its shape is the tool's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Box<RawValue>>,
+    /// True where the tool ran and failed; the content says why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+}
+
+/// A piece of tool output that is text.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TextContent {
+    /// Tells the variants apart.
+    pub r#type: String,
+    /// The text, at most 16 000 characters.
+    pub text: String,
+}
+
+/// Params of `memory/register`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RegisterMemoryParams {
+    /// Name of the source; the same name replaces an earlier registration.
+    pub name: String,
+    /// When the source is to be asked.
+    pub injection_points: Vec<InjectionPoint>,
+    /// Largest share of this source in one compilation, in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_budget: Option<i64>,
+}
+
+/// Result of `memory/register`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RegisterMemoryResult {
+    /// True: the source is asked from now on, as long as the connection lives.
+    pub registered: bool,
+}
+
+/// Params of `memory/unregister`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnregisterMemoryParams {
+    /// Name of the source.
+    pub name: String,
+}
+
+/// Result of `memory/unregister`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnregisterMemoryResult {
+    /// False where no source of this name was registered.
+    pub unregistered: bool,
+}
+
+/// Params of `memory/compile`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompileMemoryParams {
+    /// Agent for whose prompt this is.
+    pub agent_id: AgentId,
+    /// Which sources to ask.
+    pub injection_point: InjectionPoint,
+    /// The session; with it, pieces that were injected before are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Text of the user that the memory should fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Budget of the compilation, in tokens; absent means the configured one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_budget: Option<i64>,
+    /// Token under which the server reports progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Result of `memory/compile`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompileMemoryResult {
+    /// The text to inject; empty where no source had anything.
+    pub final_content: String,
+    /// Size of the text, in tokens.
+    pub tokens: i64,
+    /// True where a model has rewritten fragments into one text.
+    pub synthesized: bool,
+    /// Every fragment that was considered.
+    pub fragments: Vec<CompiledFragment>,
+}
+
+/// What became of one fragment.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompiledFragment {
+    /// The source that it came from.
+    pub plugin_name: String,
+    /// The text as the source gave it.
+    pub content: String,
+    /// Size that was reckoned with, in tokens.
+    pub tokens: i64,
+    /// 0 to 100.
+    pub priority: f64,
+    /// False where it did not fit.
+    pub included: bool,
+}
+
+/// Params of `engine/list`: nothing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListEngineParams {}
+
+/// Result of `engine/list`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListEngineResult {
+    /// Every engine that is installed or configured.
+    pub engines: Vec<EngineListing>,
+}
+
+/// An engine that the server knows, usable or not.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineListing {
+    /// Id by which hosts and configuration select the engine.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+    /// Version of the engine.
+    pub version: String,
+    /// True where the engine compacts itself, so that the host must not.
+    pub owns_compaction: bool,
+    /// Whether the host waits for `context/maintain` before it goes on.
+    pub turn_maintenance_mode: MaintenanceMode,
+    /// Members that the engine has itself, such as `afterTurn`; the server answers the others
+    /// for it.
+    pub implements: Vec<String>,
+    /// Host capabilities without which the engine refuses to start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_requirements: Option<Vec<String>>,
+    /// Set where this engine stands in for the selected one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+    /// True for the engine that serves this connection.
+    pub active: bool,
+    /// True where the engine could be selected now.
+    pub available: bool,
+    /// Why it is not available, and what to fix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Params of `engine/doctor`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DoctorEngineParams {
+    /// Token under which the server reports progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Result of `engine/doctor`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DoctorEngineResult {
+    /// True where every check is.
+    pub ok: bool,
+    /// What was looked at, in a stable order.
+    pub checks: Vec<DoctorCheck>,
+    /// Set where a shadow is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<ShadowReport>,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DoctorCheck {
+    /// Short stable name, such as `store`.
+    pub name: String,
+    /// True where nothing has to be done.
+    pub ok: bool,
+    /// What was found.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+/// Two engines compared on the same requests.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShadowReport {
+    /// The engine whose answers were sent.
+    pub primary: ShadowSide,
+    /// The engine whose answers were not.
+    pub shadow: ShadowSide,
+    /// Requests that both have answered.
+    pub compared: i64,
+    /// Share of what the primary sent, in bytes, that the shadow would have sent too, word for
+    /// word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f64>,
+    /// Requests that the shadow is still to be asked.
+    pub waiting: i64,
+    /// Requests that it was never asked, since too many were waiting or it was left alone.
+    pub dropped: i64,
+    /// Requests that it was not compared on, since the session went on in between.
+    pub outdated: i64,
+    /// Why it did not answer last, where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// What one of two engines that are compared has answered.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShadowSide {
+    /// Its id; of the primary, the one that serves where nothing else is configured.
+    pub engine: String,
+    /// Answers to `context/assemble` that were compared.
+    pub answers: i64,
+    /// Requests that it could not answer; of the shadow only, since the host sees the others.
+    pub failures: i64,
+    /// Answers that a provider would refuse.
+    pub invalid: i64,
+    /// Tokens of an answer, on average.
+    pub mean_tokens: i64,
+    /// Share of the answer before, in bytes, that the next one of the session begins with: for
+    /// caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix_kept: Option<f64>,
+    /// Milliseconds within which half of the newest answers came.
+    pub p50_ms: f64,
+    /// Milliseconds within which 95 of 100 of them came.
+    pub p95_ms: f64,
+}
+
+/// Params of `session/configure`; at least one of `sessionId` and `agentId` says for whom. At
+/// least one of `session_id`, `agent_id` is there.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigureSessionParams {
+    /// The session to configure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Without `sessionId`, the agent to configure; with it, the owner of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Engine to use from the next call on; absent keeps the present one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineId>,
+    /// Settings of the engine; they replace what was set before, absent keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Box<RawValue>>,
+}
+
+/// Result of `session/configure`: what holds from now on.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigureSessionResult {
+    /// Id of the engine.
+    pub engine: EngineId,
+    /// What has been set for the session or agent; `{}` where nothing is.
+    pub config: Box<RawValue>,
+}
+
+/// Params of `session/pin`; exactly one of `messageId` and `text`. Exactly one of `message_id`,
+/// `text` is there.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PinSessionParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// A stored message that must survive compaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    /// A text that must stay in the context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Result of `session/pin`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PinSessionResult {
+    /// What to unpin by.
+    pub pin_id: String,
+}
+
+/// Params of `session/unpin`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnpinSessionParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// The pin to take off.
+    pub pin_id: String,
+}
+
+/// Result of `session/unpin`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnpinSessionResult {
+    /// False where there is no such pin.
+    pub unpinned: bool,
+}
+
+/// Params of `session/pins`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PinsSessionParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Result of `session/pins`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PinsSessionResult {
+    /// Every pin of the session, oldest first.
+    pub pins: Vec<Pin>,
+}
+
+/// Something that must survive compaction.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pin {
+    /// What to unpin by.
+    pub pin_id: String,
+    /// The message, where a message is pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    /// The text, where a text is pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// When it was pinned.
+    pub created_at: String,
+}
+
+/// Params of `session/truncate`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TruncateSessionParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// The last message that stays.
+    pub after_message_id: MessageId,
+}
+
+/// Result of `session/truncate`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TruncateSessionResult {
+    /// How many messages were removed.
+    pub removed_messages: i64,
+}
+
+/// Params of `session/fork`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkSessionParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// Id of the copy; must not exist yet.
+    pub new_session_id: SessionId,
+    /// The last message that the copy has; absent means all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_message_id: Option<MessageId>,
+}
+
+/// Result of `session/fork`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkSessionResult {
+    /// Id of the copy.
+    pub session_id: SessionId,
+    /// How many messages it has.
+    pub message_count: i64,
+}
+
+/// Params of `session/summaries`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SummariesSessionParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Result of `session/summaries`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SummariesSessionResult {
+    /// Every summary that is in force, in the order of what it covers; deeper ones first.
+    pub summaries: Vec<SummaryNode>,
+    /// The newest compactions, oldest first, as `details` of `context/compact` told of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipts: Option<Vec<Box<RawValue>>>,
+}
+
+/// A summary that stands for a range of messages.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SummaryNode {
+    /// Id of the summary; recall tools take it.
+    pub node_id: String,
+    /// 0 for a summary of messages, one more than its deepest source for a condensed one.
+    pub depth: i64,
+    /// The summary.
+    pub text: String,
+    /// Its size, in tokens.
+    pub tokens: i64,
+    /// How it came about, such as `model` or `deterministic`.
+    pub quality: String,
+    /// When it was written.
+    pub created_at: String,
+    /// The first message that it covers.
+    pub first_message_id: MessageId,
+    /// The last message that it covers.
+    pub last_message_id: MessageId,
+    /// How many messages it covers.
+    pub message_count: i64,
+    /// Node ids that were condensed into it; empty for a summary of messages.
+    pub sources: Vec<String>,
+}
+
+/// Params of `session/list`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListSessionParams {
+    /// Most entries on one page; absent means 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+    /// Where to go on, from the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Only sessions of this agent, and those that no agent owns yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+}
+
+/// Result of `session/list`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListSessionResult {
+    /// One page of sessions, latest change first.
+    pub sessions: Vec<SessionEntry>,
+    /// How to ask for the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// The short facts of one session.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionEntry {
+    /// Id of the session.
+    pub session_id: SessionId,
+    /// Its alias.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Id of the engine that serves it.
+    pub engine: EngineId,
+    /// Dialect of its messages.
+    pub message_format: MessageFormat,
+    /// How many messages are stored.
+    pub message_count: i64,
+    /// When the first message was stored.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+}
+
+/// Params of `session/get`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetSessionParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Result of `session/get`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetSessionResult {
+    /// Id of the session.
+    pub session_id: SessionId,
+    /// Its alias.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Id of the engine that serves it.
+    pub engine: EngineId,
+    /// Dialect of its messages.
+    pub message_format: MessageFormat,
+    /// How many messages are stored.
+    pub message_count: i64,
+    /// When the first message was stored.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+    /// Owner of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// How many turns it has.
+    pub turn_count: i64,
+    /// Present while an import in the background is not over; `messageCount` says how far it
+    /// is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub importing: Option<SessionImport>,
+}
+
+/// An import that is not over.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionImport {
+    /// `interrupted` where a process ended in it: the same `context/bootstrap` goes on with it.
+    pub state: ImportState,
+    /// How many messages the session has at its end.
+    pub total: i64,
+}
+
+/// Params of `session/export`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportSessionParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// Where to go on, from the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Result of `session/export`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportSessionResult {
+    /// Id of the session.
+    pub session_id: SessionId,
+    /// Dialect of the messages.
+    pub message_format: MessageFormat,
+    /// One page of messages, oldest first.
+    pub messages: Vec<ExportedMessage>,
+    /// How to ask for the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A stored message with what was noted about it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportedMessage {
+    /// Id of the message.
+    pub message_id: MessageId,
+    /// The turn that it belongs to.
+    pub turn_id: TurnId,
+    /// The host's time stamp, otherwise the time of receipt.
+    pub timestamp: String,
+    /// The message, byte for byte.
+    pub message: Message,
+}
+
+/// Params of `session/delete`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeleteSessionParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+}
+
+/// Result of `session/delete`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeleteSessionResult {
+    /// False where there was no such session.
+    pub deleted: bool,
+}
+
+/// Params of `runtime/complete`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompleteRuntimeParams {
+    /// What the text is for; a host may choose another model for each.
+    pub purpose: CompletionPurpose,
+    /// The conversation to complete.
+    pub messages: Vec<PromptMessage>,
+    /// Instructions that go before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Largest answer, in tokens.
+    pub max_tokens: i64,
+    /// Model that the configuration asks for; the host decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The session on whose behalf this is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+}
+
+/// A message of a completion, in no dialect.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptMessage {
+    /// Who speaks.
+    pub role: PromptRole,
+    /// What is said.
+    pub content: String,
+}
+
+/// Result of `runtime/complete`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompleteRuntimeResult {
+    /// What the model wrote.
+    pub text: String,
+    /// The model that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<CompletionUsage>,
+}
+
+/// Tokens that a completion took.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompletionUsage {
+    /// Tokens that went in.
+    pub input_tokens: i64,
+    /// Tokens that came out.
+    pub output_tokens: i64,
+}
+
+/// Params of `runtime/compact`: those of `context/compact`, handed on.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactRuntimeParams {
+    /// The session: a key that the host chooses.
+    pub session_id: SessionId,
+    /// Alias of the session, the agent's own; the session that it was named with last is the
+    /// one it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Token under which the server reports progress by `$/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<serde_json::Value>,
+    /// Most tokens that the context may have afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_budget: Option<i64>,
+    /// Compact even where the context fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+    /// Why it is forced, such as `overflow` or `manual`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force_reason: Option<String>,
+    /// What the host measured, where it knows better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_token_count: Option<i64>,
+    /// Come down to the budget, or to the engine's own threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction_target: Option<CompactionTarget>,
+    /// What the summary should care for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_instructions: Option<String>,
+}
+
+/// Result of `runtime/compact`: that of `context/compact`, handed back.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactRuntimeResult {
+    /// False where something failed; declining is no failure.
+    pub ok: bool,
+    /// True where the context is another one now.
+    pub compacted: bool,
+    /// Why nothing was compacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<CompactionResult>,
+    /// Set where the selected engine did not do this, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_for: Option<FallbackFor>,
+}
+
+/// Params of `runtime/rewriteTranscript`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RewriteTranscriptRuntimeParams {
+    /// The session whose transcript is meant.
+    pub session_id: SessionId,
+    /// Alias of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// What to replace; a message that is not named stays.
+    pub replacements: Vec<TranscriptReplacement>,
+}
+
+/// One message of the host's transcript to replace.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TranscriptReplacement {
+    /// Id of the message.
+    pub message_id: MessageId,
+    /// What to put in its place.
+    pub message: Message,
+}
+
+/// Result of `runtime/rewriteTranscript`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RewriteTranscriptRuntimeResult {
+    /// True where the transcript is another one now.
+    pub changed: bool,
+    /// By how many bytes it shrank.
+    pub bytes_freed: i64,
+    /// How many messages were replaced.
+    pub rewritten_entries: i64,
+    /// Why nothing, or not everything, was replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Params of `memory/getContext`, a request to the host.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetContextMemoryParams {
+    /// Name of the source, as it was registered.
+    pub name: String,
+    /// Agent for whose prompt this is.
+    pub agent_id: AgentId,
+    /// Why the source is asked.
+    pub injection_point: InjectionPoint,
+    /// The session, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Alias of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Text of the user that the memory should fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}
+
+/// Result of `memory/getContext`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetContextMemoryResult {
+    /// What the source has to say, best first; may be empty.
+    pub fragments: Vec<MemoryFragment>,
+}
+
+/// A piece of text that a memory source wants the model to see.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryFragment {
+    /// Id of the piece within its source; a hash of the content stands in for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The text.
+    pub content: String,
+    /// Size in tokens; where it is missing or not positive the server estimates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<f64>,
+    /// 0 to 100; the lowest is cut first. Absent means `50`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<f64>,
+    /// Heading for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// False keeps the text verbatim and away from any model; absent means true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synthesize: Option<bool>,
+}
+
+/// Params of `memory/contextInjected`: what a compilation has produced.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextInjectedMemoryParams {
+    /// Agent for whose prompt this was.
+    pub agent_id: AgentId,
+    /// Which sources were asked.
+    pub injection_point: InjectionPoint,
+    /// Every fragment that was considered.
+    pub fragments: Vec<CompiledFragment>,
+    /// True where a model has rewritten fragments into one text.
+    pub synthesized: bool,
+    /// The text that the answer carries.
+    pub final_content: String,
+    /// When it was compiled.
+    pub timestamp: String,
+    /// The session, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+}
+
+/// Params of `session/changed`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedSessionParams {
+    /// The session that changed.
+    pub session_id: SessionId,
+    /// What happened; `created`, `appended`, `changed` only where the host declares
+    /// `session/changed`.
+    pub reason: SessionChange,
+}
+
+/// Params of `tools/listChanged`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListChangedToolsParams {
+    /// The session whose tools changed; absent means every session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+}
+
+/// Progress value: work has begun.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkDoneProgressBegin {
+    /// Tells the variants apart.
+    pub kind: String,
+    /// What is being done, such as `Compacting`.
+    pub title: String,
+    /// Whether cancelling the request stops the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancellable: Option<bool>,
+    /// Detail that may change as the work goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Share that is done, 0 to 100; absent where it cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentage: Option<i64>,
+}
+
+/// Progress value: work goes on.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkDoneProgressReport {
+    /// Tells the variants apart.
+    pub kind: String,
+    /// Whether cancelling the request stops the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancellable: Option<bool>,
+    /// Detail of the present step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Share that is done, 0 to 100, never falling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentage: Option<i64>,
+}
+
+/// Progress value: work has ended.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkDoneProgressEnd {
+    /// Tells the variants apart.
+    pub kind: String,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// Data of ParseError and InvalidRequest.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FrameErrorData {
+    /// True where the same request may succeed later without a change.
+    pub retryable: bool,
+    /// What the caller can do about it, in one sentence.
+    pub hint: String,
+    /// The bound that was exceeded, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+}
+
+/// What every error carries as `data`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorData {
+    /// True where the same request may succeed later without a change.
+    pub retryable: bool,
+    /// What the caller can do about it, in one sentence.
+    pub hint: String,
+}
+
+/// Data of InvalidParams.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InvalidParamsData {
+    /// True where the same request may succeed later without a change.
+    pub retryable: bool,
+    /// What the caller can do about it, in one sentence.
+    pub hint: String,
+    /// JSON Pointer into the params; empty for the params as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What would have been accepted, such as protocol versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supported: Option<Vec<String>>,
+    /// Dialect of the session, where the connection has another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_format: Option<MessageFormat>,
+}
+
+/// Data of EngineUnavailable.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineUnavailableData {
+    /// True where the same request may succeed later without a change.
+    pub retryable: bool,
+    /// What the caller can do about it, in one sentence.
+    pub hint: String,
+    /// The engine that was selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_id: Option<EngineId>,
+    /// Host capabilities that the engine needs and the host does not declare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_capabilities: Option<Vec<String>>,
+}
+
+/// Data of ContextOverflow.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextOverflowData {
+    /// True where the same request may succeed later without a change.
+    pub retryable: bool,
+    /// What the caller can do about it, in one sentence.
+    pub hint: String,
+    /// The smallest budget with which the same request succeeds, in tokens.
+    pub required: i64,
+    /// The budget that was asked for, in tokens.
+    pub token_budget: i64,
+}
+
+/// Data of SessionNotFound.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionNotFoundData {
+    /// True where the same request may succeed later without a change.
+    pub retryable: bool,
+    /// What the caller can do about it, in one sentence.
+    pub hint: String,
+    /// The session that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+}
+
+/// Data of HostCapabilityMissing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostCapabilityMissingData {
+    /// True where the same request may succeed later without a change.
+    pub retryable: bool,
+    /// What the caller can do about it, in one sentence.
+    pub hint: String,
+    /// What the host would have to declare in `hostCapabilities`.
+    pub capability: String,
+}
+
+/// Data of EngineFailed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineFailedData {
+    /// True where the same request may succeed later without a change.
+    pub retryable: bool,
+    /// What the caller can do about it, in one sentence.
+    pub hint: String,
+    /// The engine that failed.
+    pub engine_id: EngineId,
+    /// The method that it was asked for.
+    pub method: String,
+    /// What it said, without traceback and local paths.
+    pub message: String,
+}
+
+/// Data of Busy.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BusyData {
+    /// True where the same request may succeed later without a change.
+    pub retryable: bool,
+    /// What the caller can do about it, in one sentence.
+    pub hint: String,
+    /// The bound that was reached, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+}
+
+impl Client {
+    /// Sends `context/bootstrap`. Imports what is new in the host's transcript.
+    pub async fn context_bootstrap(
+        &self,
+        params: &BootstrapContextParams,
+    ) -> Result<BootstrapContextResult, Error> {
+        self.request("context/bootstrap", params).await
+    }
+
+    /// Sends `context/ingest`. Stores one message.
+    pub async fn context_ingest(
+        &self,
+        params: &IngestContextParams,
+    ) -> Result<IngestContextResult, Error> {
+        self.request("context/ingest", params).await
+    }
+
+    /// Sends `context/ingestBatch`. Stores several messages, all or none.
+    pub async fn context_ingest_batch(
+        &self,
+        params: &IngestBatchContextParams,
+    ) -> Result<IngestBatchContextResult, Error> {
+        self.request("context/ingestBatch", params).await
+    }
+
+    /// Sends `context/compact`. Makes the context smaller.
+    pub async fn context_compact(
+        &self,
+        params: &CompactContextParams,
+    ) -> Result<CompactContextResult, Error> {
+        self.request("context/compact", params).await
+    }
+
+    /// Sends `context/afterTurn`. Tells that a turn has ended, and what it brought.
+    pub async fn context_after_turn(
+        &self,
+        params: &AfterTurnContextParams,
+    ) -> Result<AfterTurnContextResult, Error> {
+        self.request("context/afterTurn", params).await
+    }
+
+    /// Sends `context/commitTurn`. Stores a turn exactly once.
+    pub async fn context_commit_turn(
+        &self,
+        params: &CommitTurnContextParams,
+    ) -> Result<CommitTurnContextResult, Error> {
+        self.request("context/commitTurn", params).await
+    }
+
+    /// Sends `context/maintain`. Lets the engine tidy up between turns.
+    pub async fn context_maintain(
+        &self,
+        params: &MaintainContextParams,
+    ) -> Result<MaintainContextResult, Error> {
+        self.request("context/maintain", params).await
+    }
+
+    /// Sends `context/preflight`. Tells whether the context fits before the model is called.
+    pub async fn context_preflight(
+        &self,
+        params: &PreflightContextParams,
+    ) -> Result<PreflightContextResult, Error> {
+        self.request("context/preflight", params).await
+    }
+
+    /// Sends `context/explain`. Tells what the model saw, and why.
+    pub async fn context_explain(
+        &self,
+        params: &ExplainContextParams,
+    ) -> Result<ExplainContextResult, Error> {
+        self.request("context/explain", params).await
+    }
+
+    /// Sends `context/dispose`. Flushes and releases the engine.
+    pub async fn context_dispose(
+        &self,
+        params: &DisposeContextParams,
+    ) -> Result<DisposeContextResult, Error> {
+        self.request("context/dispose", params).await
+    }
+
+    /// Sends `subagent/prepareSpawn`. Prepares the context of a child session.
+    pub async fn subagent_prepare_spawn(
+        &self,
+        params: &PrepareSpawnSubagentParams,
+    ) -> Result<PrepareSpawnSubagentResult, Error> {
+        self.request("subagent/prepareSpawn", params).await
+    }
+
+    /// Sends `subagent/rollbackSpawn`. Takes a preparation back.
+    pub async fn subagent_rollback_spawn(
+        &self,
+        params: &RollbackSpawnSubagentParams,
+    ) -> Result<RollbackSpawnSubagentResult, Error> {
+        self.request("subagent/rollbackSpawn", params).await
+    }
+
+    /// Sends `subagent/ended`. Tells that a child session has ended.
+    pub async fn subagent_ended(
+        &self,
+        params: &EndedSubagentParams,
+    ) -> Result<EndedSubagentResult, Error> {
+        self.request("subagent/ended", params).await
+    }
+
+    /// Sends `tools/list`. Describes the tools that the engine offers to the model.
+    pub async fn tools_list(
+        &self,
+        params: &ListToolsParams,
+    ) -> Result<ListToolsResult, Error> {
+        self.request("tools/list", params).await
+    }
+
+    /// Sends `tools/call`. Runs one of these tools.
+    pub async fn tools_call(
+        &self,
+        params: &CallToolsParams,
+    ) -> Result<CallToolsResult, Error> {
+        self.request("tools/call", params).await
+    }
+
+    /// Sends `memory/register`. Offers the host as a memory source.
+    pub async fn memory_register(
+        &self,
+        params: &RegisterMemoryParams,
+    ) -> Result<RegisterMemoryResult, Error> {
+        self.request("memory/register", params).await
+    }
+
+    /// Sends `memory/unregister`. Withdraws a memory source.
+    pub async fn memory_unregister(
+        &self,
+        params: &UnregisterMemoryParams,
+    ) -> Result<UnregisterMemoryResult, Error> {
+        self.request("memory/unregister", params).await
+    }
+
+    /// Sends `memory/compile`. Asks all memory sources and makes one text of it.
+    pub async fn memory_compile(
+        &self,
+        params: &CompileMemoryParams,
+    ) -> Result<CompileMemoryResult, Error> {
+        self.request("memory/compile", params).await
+    }
+
+    /// Sends `engine/list`. Lists the engines that the server knows.
+    pub async fn engine_list(
+        &self,
+        params: &ListEngineParams,
+    ) -> Result<ListEngineResult, Error> {
+        self.request("engine/list", params).await
+    }
+
+    /// Sends `engine/doctor`. Looks for what is wrong and tells what to do.
+    pub async fn engine_doctor(
+        &self,
+        params: &DoctorEngineParams,
+    ) -> Result<DoctorEngineResult, Error> {
+        self.request("engine/doctor", params).await
+    }
+
+    /// Sends `session/configure`. Selects engine and settings for a session or an agent.
+    pub async fn session_configure(
+        &self,
+        params: &ConfigureSessionParams,
+    ) -> Result<ConfigureSessionResult, Error> {
+        self.request("session/configure", params).await
+    }
+
+    /// Sends `session/pin`. Keeps a message or a text through every compaction.
+    pub async fn session_pin(
+        &self,
+        params: &PinSessionParams,
+    ) -> Result<PinSessionResult, Error> {
+        self.request("session/pin", params).await
+    }
+
+    /// Sends `session/unpin`. Takes a pin off.
+    pub async fn session_unpin(
+        &self,
+        params: &UnpinSessionParams,
+    ) -> Result<UnpinSessionResult, Error> {
+        self.request("session/unpin", params).await
+    }
+
+    /// Sends `session/pins`. Lists the pins.
+    pub async fn session_pins(
+        &self,
+        params: &PinsSessionParams,
+    ) -> Result<PinsSessionResult, Error> {
+        self.request("session/pins", params).await
+    }
+
+    /// Sends `session/truncate`. Removes what came after a message.
+    pub async fn session_truncate(
+        &self,
+        params: &TruncateSessionParams,
+    ) -> Result<TruncateSessionResult, Error> {
+        self.request("session/truncate", params).await
+    }
+
+    /// Sends `session/fork`. Copies a session under a new id.
+    pub async fn session_fork(
+        &self,
+        params: &ForkSessionParams,
+    ) -> Result<ForkSessionResult, Error> {
+        self.request("session/fork", params).await
+    }
+
+    /// Sends `session/summaries`. Lists the summaries that are in force.
+    pub async fn session_summaries(
+        &self,
+        params: &SummariesSessionParams,
+    ) -> Result<SummariesSessionResult, Error> {
+        self.request("session/summaries", params).await
+    }
+
+    /// Sends `session/list`. Lists the sessions of the namespace, page by page.
+    pub async fn session_list(
+        &self,
+        params: &ListSessionParams,
+    ) -> Result<ListSessionResult, Error> {
+        self.request("session/list", params).await
+    }
+
+    /// Sends `session/get`. Answers with the short facts of one session.
+    pub async fn session_get(
+        &self,
+        params: &GetSessionParams,
+    ) -> Result<GetSessionResult, Error> {
+        self.request("session/get", params).await
+    }
+
+    /// Sends `session/export`. Answers with the stored messages, page by page.
+    pub async fn session_export(
+        &self,
+        params: &ExportSessionParams,
+    ) -> Result<ExportSessionResult, Error> {
+        self.request("session/export", params).await
+    }
+
+    /// Sends `session/delete`. Erases a session.
+    pub async fn session_delete(
+        &self,
+        params: &DeleteSessionParams,
+    ) -> Result<DeleteSessionResult, Error> {
+        self.request("session/delete", params).await
+    }
+}
+
+/// The body is no JSON text in UTF-8, is empty, or has another charset. Its data is
+/// [`FrameErrorData`].
+pub const PARSE_ERROR: i64 = -32700;
+
+/// The message is no single JSON-RPC request, its length is unusable, its id is taken, or it
+/// comes at the wrong time. Its data is [`FrameErrorData`].
+pub const INVALID_REQUEST: i64 = -32600;
+
+/// The server has no request of this name. Its data is [`ErrorData`].
+pub const METHOD_NOT_FOUND: i64 = -32601;
+
+/// The params are no object, or a member is missing, of the wrong type, or not acceptable. Its
+/// data is [`InvalidParamsData`].
+pub const INVALID_PARAMS: i64 = -32602;
+
+/// The server has a defect. Its data is [`ErrorData`].
+pub const INTERNAL_ERROR: i64 = -32603;
+
+/// A request came before initialize has succeeded. Its data is [`ErrorData`].
+pub const SERVER_NOT_INITIALIZED: i64 = -32002;
+
+/// The request was cancelled and has had no effect. Its data is [`ErrorData`].
+pub const REQUEST_CANCELLED: i64 = -32800;
+
+/// The selected engine cannot be found, is configured wrongly, or needs a capability of the
+/// host. Its data is [`EngineUnavailableData`].
+pub const ENGINE_UNAVAILABLE: i64 = 1001;
+
+/// Not even the smallest valid context fits the token budget. Its data is
+/// [`ContextOverflowData`].
+pub const CONTEXT_OVERFLOW: i64 = 1002;
+
+/// The session does not exist in this namespace, or belongs to another agent. Its data is
+/// [`SessionNotFoundData`].
+pub const SESSION_NOT_FOUND: i64 = 1003;
+
+/// The request needs something of the host that the host does not declare. Its data is
+/// [`HostCapabilityMissingData`].
+pub const HOST_CAPABILITY_MISSING: i64 = 1004;
+
+/// The engine raised an error or took too long. Its data is [`EngineFailedData`].
+pub const ENGINE_FAILED: i64 = 1005;
+
+/// The store cannot be opened, read or written. Its data is [`ErrorData`].
+pub const STORE_UNAVAILABLE: i64 = 1006;
+
+/// More requests wait than the server is willing to hold. Its data is [`BusyData`].
+pub const BUSY: i64 = 1007;

@@ -1,1 +1,0 @@
-"""`context-sidecar conformance`: the suites on the command line."""

@@ -1,1 +1,0 @@
-"""`context-sidecar db`: looking after the store."""

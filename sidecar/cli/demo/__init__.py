@@ -1,1 +1,0 @@
-"""The demonstration: a session that comes with the package, replayed."""

@@ -1,1 +1,0 @@
-"""Measures, without a model, whether engines put the evidence for recorded questions into the context."""

@@ -1,0 +1,65 @@
+"""Starts the sidecar that a command speaks with."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from sidecar.cli.options import Common
+from sidecar.client.sidecar_client import DEFAULT_TIMEOUT, SidecarClient
+from sidecar.import_path import absolute_path
+from sidecar.protocol.base import MessageFormat
+
+T = TypeVar("T")
+
+
+def own_command(name: str) -> list[str]:
+    """A command of this very installation; modules of the working directory are kept out."""
+    return [sys.executable, "-P", "-m", "sidecar.cli.main", name]
+
+
+def sidecar_command(common: Common) -> list[str]:
+    """The command of a sidecar of this very installation."""
+    command = own_command("serve")
+    return command if common.config is None else [*command, "--config", str(common.config)]
+
+
+def client_for(
+    common: Common,
+    *,
+    engine: str | None = None,
+    message_format: MessageFormat = "openai",
+    namespace: str | None = None,
+    config: Mapping[str, object] | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT,
+) -> SidecarClient:
+    """A client that starts its sidecar when it is entered; what that writes to stderr is kept for errors."""
+    return SidecarClient.start(
+        sidecar_command(common),
+        engine=engine,
+        message_format=message_format,
+        namespace=namespace,
+        state_dir=common.state_dir,
+        env=absolute_path(os.environ),
+        config=config,
+        timeout_s=timeout_s,
+        on_stderr=_keep_quiet,
+    )
+
+
+def with_client(client: SidecarClient, work: Callable[[SidecarClient], Awaitable[T]]) -> T:
+    """What `work` makes with the open client."""
+
+    async def inside() -> T:
+        async with client:
+            return await work(client)
+
+    return asyncio.run(inside())
+
+
+def _keep_quiet(line: str) -> None:
+    """The client keeps the last lines itself."""
+    del line

@@ -1,0 +1,201 @@
+"""`context-sidecar db recover`: every readable message of a damaged store, and a report of what is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+import click
+from msgspec import Struct, field
+
+from sidecar.cli.failures import FAILURE, OK, CommandFailed
+from sidecar.cli.options import Common, common_options
+from sidecar.cli.output import Progress, console, print_json, shown_progress
+from sidecar.cli.target import store_failures, target_of
+from sidecar.private_files import create
+from sidecar.store import open_store
+from sidecar.store.lines import Owner, is_json, message_line
+from sidecar.store.refilling import refill
+from sidecar.store.sqlite.upkeep.copying import add_secrets, leftovers
+from sidecar.store.stored import StoredMessage
+
+_MOST = 20
+"""Incomplete sessions that people are told of one by one."""
+_INSTEAD = "restore what pg_dump wrote; PostgreSQL recovers from crashes by itself"
+
+
+class SessionReport(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What is left of one session that has lost something."""
+
+    namespace: str
+    session_id: str
+    saved: int
+    lost: int | None
+    """`None` where nobody knows, because the session's own row is lost."""
+    damaged: int = 0
+    """Messages that are there, but no JSON text any more."""
+
+
+class Recovery(Struct, rename="camel"):
+    """What was saved, and what was not."""
+
+    sessions: int = 0
+    messages: int = 0
+    lost: int = 0
+    damaged: int = 0
+    unreadable_rows: int = 0
+    incomplete: list[SessionReport] = field(default_factory=list[SessionReport])
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is known to be lost."""
+        return not (self.lost or self.damaged or self.unreadable_rows or self.incomplete)
+
+
+@click.command("recover", short_help="Save every readable message of a damaged store.")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the lines to a new file.",
+)
+@click.option(
+    "--to",
+    "store",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="STORE",
+    help="Make a new store of them.",
+)
+@common_options
+def recover(common: Common, file: Path | None, out: Path | None, store: Path | None) -> int:
+    """Save every readable message of FILE (default: the configured store), which is never changed.
+
+    Messages are written as lines of JSON: to standard output, to --out, or into a new store by --to. The
+    report tells what is lost; then the exit code is 1. Summaries, pins and settings are not saved.
+    """
+    damaged = file or target_of(common).file(_INSTEAD)
+    for made in (out, store):
+        if made is not None and (found := leftovers(made)):
+            raise CommandFailed(f"{found[-1]} is there already (name a new file)")
+    if common.json and out is None and store is None:
+        raise CommandFailed("--json is for the report: name --out or --to for the messages")
+    with store_failures(), shown_progress(quiet=common.json) as progress:
+        report = _recovered(damaged, out, store, progress)
+    if common.json:
+        print_json(report)
+    else:
+        _print(report)
+    return OK if report.complete else FAILURE
+
+
+def _recovered(damaged: Path, out: Path | None, store: Path | None, progress: Progress) -> Recovery:
+    from sidecar.store.sqlite.upkeep.salvaging import Salvage
+
+    with ExitStack() as stack:
+        salvage = Salvage(damaged, progress)
+        stack.callback(salvage.close)
+        report = Recovery(unreadable_rows=salvage.unreadable_rows)
+        lines: BinaryIO | None = None
+        if out is not None:
+            lines = stack.enter_context(create(out))
+        elif store is None:
+            lines = sys.stdout.buffer
+        refill = None
+        if store is not None:
+            refill = stack.enter_context(Filling(store)).put
+        for number, (saved, messages) in enumerate(salvage.sessions(), 1):
+            progress("saving sessions", number, salvage.session_count)
+            tally = _Tally()
+            passed = _written(saved.owner, messages, lines, tally)
+            if refill is None:
+                deque(passed, maxlen=0)
+            else:
+                refill(saved.owner, passed)
+            _note(report, saved.owner, saved.message_count, tally)
+        if lines is not None:
+            lines.flush()
+    if store is not None:
+        add_secrets(store, salvage.secrets, salvage.families)
+    return report
+
+
+class _Tally:
+    saved = 0
+    damaged = 0
+
+
+def _written(
+    owner: Owner, messages: Iterator[StoredMessage], lines: BinaryIO | None, tally: _Tally
+) -> Iterator[StoredMessage]:
+    """The messages that are sound, each after its line is written; those that are not get a line alone."""
+    for message in messages:
+        sound = is_json(message.body)
+        if lines is not None:
+            lines.write(message_line(owner, message, sound=sound))
+        if sound:
+            tally.saved += 1
+            yield message
+        else:
+            tally.damaged += 1
+
+
+def _note(report: Recovery, owner: Owner, count: int | None, tally: _Tally) -> None:
+    report.sessions += 1
+    report.messages += tally.saved
+    report.damaged += tally.damaged
+    lost = None if count is None else count - tally.saved - tally.damaged
+    report.lost += lost or 0
+    if lost or lost is None or tally.damaged:
+        report.incomplete.append(SessionReport(*owner.ref, tally.saved, lost, tally.damaged))
+
+
+def _print(report: Recovery) -> None:
+    out = console(stderr=True)
+    out.print(f"Saved {report.messages:,} messages of {report.sessions:,} sessions.")
+    if report.complete:
+        out.print("Nothing is known to be lost.")
+        return
+    if report.unreadable_rows:
+        out.print(f"{report.unreadable_rows:,} rows cannot be read any more.")
+    if report.damaged:
+        out.print(
+            f"{report.damaged:,} messages are damaged; their lines have what is left as damagedMessage."
+        )
+    if report.incomplete:
+        out.print("Sessions that lack something:")
+    for session in report.incomplete[:_MOST]:
+        lost = "an unknown number" if session.lost is None else f"{session.lost:,}"
+        said = f"  {session.session_id} ({session.namespace}): {session.saved:,} saved, {lost} lost"
+        out.print(said + (f", {session.damaged:,} damaged" if session.damaged else ""), soft_wrap=True)
+    if len(report.incomplete) > _MOST:
+        out.print(f"  and {len(report.incomplete) - _MOST:,} more (--json lists them all)")
+
+
+class Filling:
+    """Open while it is entered; everything put in is on the disk when it is left."""
+
+    def __init__(self, path: Path) -> None:
+        self._runner = asyncio.Runner()
+        self._store = open_store("sqlite", path)
+
+    def __enter__(self) -> Filling:
+        self._runner.run(self._store.open())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del kind, error, trace
+        self._runner.run(self._store.close())
+        self._runner.close()
+
+    def put(self, owner: Owner, messages: Iterator[StoredMessage]) -> None:
+        """Keep the messages of one session."""
+        self._runner.run(refill(self._store, owner, messages))

@@ -1,0 +1,86 @@
+"""`context-sidecar replay`: a recorded session through the real process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sidecar.cli.failures import FAILURE, OK
+from sidecar.cli.lab.figures import Style
+from sidecar.cli.lab.replay import Plan, Request, replay
+from sidecar.cli.lab.report import print_report
+from sidecar.cli.options import Common, common_options, token_budget
+from sidecar.cli.output import print_json
+from sidecar.messages.importers.documents import FORMATS
+
+
+@click.command("replay")
+@click.argument("transcript", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--engine", metavar="ID", help="Engine to use (default: as configured).")
+@click.option(
+    "--budget",
+    type=token_budget,
+    metavar="TOKENS",
+    default="128k",
+    show_default=True,
+    help="Token budget of every answer.",
+)
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(FORMATS),
+    help="Format of the transcript (default: found out from the file).",
+)
+@click.option(
+    "--style",
+    type=click.Choice(("ingest", "commit")),
+    default="ingest",
+    show_default=True,
+    help="Tell each message when it happens, or commit whole turns and send the transcript along.",
+)
+@click.option(
+    "--assemble-every-call/--assemble-once-per-turn",
+    "every_call",
+    default=True,
+    help="Ask before every call of the model (default), or only before the first one of a turn.",
+)
+@click.option(
+    "--compaction/--no-compaction", default=True, help="Compact when preflight says so (default), or never."
+)
+@click.option("--exact", is_flag=True, help="Fail where tokens cannot be counted exactly (extra `tokens`).")
+@click.option("--session", metavar="ID", help="Id of the session (default: the name of the file).")
+@click.option(
+    "--rows", type=click.IntRange(2), default=24, show_default=True, help="Most rows of the table of turns."
+)
+@common_options
+def command(
+    common: Common,
+    transcript: Path,
+    engine: str | None,
+    budget: int,
+    format: str | None,
+    style: Style,
+    every_call: bool,
+    compaction: bool,
+    exact: bool,
+    session: str | None,
+    rows: int,
+) -> int:
+    """Replay a recorded session as an agent runtime would, and judge every answer.
+
+    The messages are told one by one to a sidecar of its own; wherever the recorded runtime called its model,
+    the context is asked for. Each answer is checked independently: valid for the provider, within the budget
+    by a count of its own, every message byte for byte. Exit code 1 where one of these fails.
+
+    A message is synthetic where the sidecar wrote it, such as a summary. The epoch rises where older messages
+    make room; until then each answer extends the one before. Refusing a budget is needless where the smallest
+    valid answer would have fitted.
+    """
+    plan = Plan(session or transcript.stem, budget, style, every_call, compaction)
+    result = replay(common, Request(transcript, format, engine, exact, plan)).figures
+    if common.json:
+        print_json(result)
+    else:
+        print_report(result, rows)
+    return OK if result.ok else FAILURE

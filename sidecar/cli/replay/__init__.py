@@ -1,1 +1,0 @@
-"""Replays a recorded session through the real process, and judges every answer independently of it."""

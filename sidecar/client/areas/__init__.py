@@ -1,1 +1,0 @@
-"""The requests of the protocol as methods, one module for each area."""

@@ -1,0 +1,411 @@
+"""Searches: words, literals and patterns, and searches of a part of a session."""
+
+from __future__ import annotations
+
+from sidecar.conformance.kit import expect, expect_equal, expect_raises
+from sidecar.conformance.store.samples import REF, TOOL_MARK, reply, user
+from sidecar.conformance.store.subject import SUITE, Subject
+from sidecar.store.errors import SessionMissing
+from sidecar.store.search import SearchError, SearchKind
+from sidecar.store.stored import SessionRef
+from sidecar.store.writes import Truncate
+
+SEARCHING_WORDS = SUITE.area("words", "search")
+
+
+@SEARCHING_WORDS.check()
+async def words_are_found_by_their_stem(store: Subject) -> None:
+    """Words are found by their stem."""
+    await store.append(REF, "the ponies were running", "nothing here", "a pony runs")
+    expect_equal(sorted(await store.positions("pony run")), [1, 3], "sorted(positions('pony run'))")
+
+
+@SEARCHING_WORDS.check()
+async def case_and_compatibility_forms_make_no_difference(store: Subject) -> None:
+    """Case and compatibility forms make no difference."""
+    await store.append(REF, "ＦＵＬＬ width", "STRASSE", "Ünïcode ﬁle")
+    expect_equal(await store.positions("full"), [1], "positions('full')")
+    expect_equal(await store.positions("straße"), [2], "positions('straße')")
+    expect_equal(await store.positions("ünïcode"), [3], "positions('ünïcode')")
+    expect_equal(await store.positions("FILE"), [3], "positions('FILE')")
+
+
+@SEARCHING_WORDS.check()
+async def messages_with_all_words_come_before_those_with_some(store: Subject) -> None:
+    """Messages with all words come before those with some."""
+    await store.append(
+        REF, "kiwi kiwi kiwi kiwi", "kiwi and a long text about many other things, also a lemon", "lemon"
+    )
+    found = await store.search("kiwi lemon")
+    expect_equal(found.hits[0].position, 2, "found.hits[0].position")
+    expect_equal(
+        sorted(hit.position for hit in found.hits), [1, 2, 3], "sorted([hit.position for hit in found.hits])"
+    )
+    expect(found.complete, "this is not so: found.complete")
+    scores = [hit.score for hit in found.hits]
+    expect_equal(scores, sorted(scores, reverse=True), "scores")
+
+
+@SEARCHING_WORDS.check()
+async def rare_words_weigh_more_than_frequent_ones(store: Subject) -> None:
+    """Rare words weigh more than frequent ones."""
+    await store.append(REF, *["report about weather"] * 20, "zebra", "report about weather")
+    expect_equal(
+        (await store.positions("weather zebra of today"))[0], 21, "positions('weather zebra of today')[0]"
+    )
+
+
+@SEARCHING_WORDS.check()
+async def newer_messages_come_first_among_equals(store: Subject) -> None:
+    """Newer messages come first among equals."""
+    await store.append(REF, "same words", "same words", "same words")
+    expect_equal(await store.positions("words"), [3, 2, 1], "positions('words')")
+
+
+@SEARCHING_WORDS.check()
+async def stop_words_do_not_count_as_long_as_there_are_others(store: Subject) -> None:
+    """Stop words do not count as long as there are others."""
+    await store.append(REF, "what is the", "the answer")
+    expect_equal(await store.positions("what is the answer"), [2], "positions('what is the answer')")
+
+
+@SEARCHING_WORDS.check()
+async def a_question_of_stop_words_alone_is_searched_as_it_is(store: Subject) -> None:
+    """A question of stop words alone is searched as it is."""
+    await store.append(REF, "to be or not to be", "apples")
+    expect_equal(await store.positions("to be or not to be"), [1], "positions('to be or not to be')")
+
+
+@SEARCHING_WORDS.check()
+async def chinese_japanese_and_korean_words_are_found_inside_sentences(store: Subject) -> None:
+    """Chinese japanese and korean words are found inside sentences."""
+    await store.append(
+        REF, "我喜欢吃苹果和香蕉", "東京で寿司をたべました", "오늘날씨가좋아요", "用python写代码"
+    )
+    expect_equal(await store.positions("苹果"), [1], "positions('苹果')")
+    expect_equal(await store.positions("寿司"), [2], "positions('寿司')")
+    expect_equal(await store.positions("날씨"), [3], "positions('날씨')")
+    expect_equal(await store.positions("python"), [4], "positions('python')")
+    expect_equal(await store.positions("代码"), [4], "positions('代码')")
+
+
+@SEARCHING_WORDS.check()
+async def a_single_chinese_character_is_found_in_every_place_of_a_sentence(store: Subject) -> None:
+    """A single chinese character is found in every place of a sentence."""
+    await store.append(REF, "猫", "我有一只猫在家", "猫好", "黑猫", "狗")
+    expect_equal(sorted(await store.positions("猫")), [1, 2, 3, 4], "sorted(positions('猫'))")
+    expect_equal(
+        sorted(await store.positions("猫", "literal")), [1, 2, 3, 4], "sorted(positions('猫', 'literal'))"
+    )
+
+
+@SEARCHING_WORDS.check()
+async def names_and_paths_are_found_whole_and_by_their_parts(store: Subject) -> None:
+    """Names and paths are found whole and by their parts."""
+    await store.append(
+        REF, "open /etc/app/config.yaml now", "see foo_bar.py", "call readFileSync here", "config alone"
+    )
+    expect_equal(
+        (await store.positions("/etc/app/config.yaml"))[0], 1, "positions('/etc/app/config.yaml')[0]"
+    )
+    expect_equal((await store.positions("config.yaml"))[0], 1, "positions('config.yaml')[0]")
+    expect_equal(await store.positions("yaml"), [1], "positions('yaml')")
+    expect(
+        (await store.positions("foo_bar.py"))[0] == (await store.positions("bar"))[0] == 2,
+        "this is not so: positions('foo_bar.py')[0] == positions('bar')[0] == 2",
+    )
+    expect(
+        await store.positions("readFileSync") == await store.positions("sync") == [3],
+        "this is not so: positions('readFileSync') == positions('sync') == [3]",
+    )
+
+
+@SEARCHING_WORDS.check()
+async def a_name_as_a_whole_beats_its_parts_scattered(store: Subject) -> None:
+    """A name as a whole beats its parts scattered."""
+    await store.append(REF, "bar of foo in py", "foo_bar.py", "py foo bar")
+    expect_equal((await store.positions("foo_bar.py"))[0], 2, "positions('foo_bar.py')[0]")
+
+
+@SEARCHING_WORDS.check()
+async def odd_queries_find_nothing_and_break_nothing(store: Subject) -> None:
+    """Odd queries find nothing and break nothing."""
+    await store.append(REF, "some text", 'quo"te AND (paren', "nul\x00byte")
+    for odd in ("", " ", '"', "***", "AND OR NOT", "(", "\x00", "\ud800", "a" * 10000, "?" * 10000, "😀"):
+        await store.search(odd)
+    expect_equal(await store.positions('quo"te'), [2], "positions('quo\"te')")
+    expect_equal(await store.positions("byte\x00nul"), [3], "positions('byte\\x00nul')")
+    expect_equal(await store.positions("some \ud83d"), [1], "positions('some \\ud83d')")
+
+
+@SEARCHING_WORDS.check()
+async def a_long_question_is_answered_by_its_telling_words(store: Subject) -> None:
+    """A long question is answered by its telling words."""
+    await store.append(REF, "the launch codename is heliotrope", "unrelated chatter")
+    question = "please remember and tell me " * 300 + " heliotrope " + "word" * 5
+    expect_equal((await store.positions(question))[0], 1, "positions(question)[0]")
+
+
+@SEARCHING_WORDS.check()
+async def the_limit_cuts_and_the_cursor_goes_on_without_gaps_or_repeats(store: Subject) -> None:
+    """The limit cuts and the cursor goes on without gaps or repeats."""
+    await store.append(REF, *[f"apple number {index}" for index in range(25)])
+    whole = await store.positions("apple number", limit=100)
+    pages: list[int] = []
+    cursor = None
+    for _ in range(3):
+        found = await store.search("apple number", limit=10, cursor=cursor)
+        pages += [hit.position for hit in found.hits]
+        cursor = found.next_cursor
+        await store.append(REF, "apple number apple number, newer than the first page")
+    expect_equal((pages, cursor), (whole, None), "pages, cursor")
+
+
+@SEARCHING_WORDS.check()
+async def searching_where_there_is_nothing_finds_nothing(store: Subject) -> None:
+    """Searching where there is nothing finds nothing."""
+    expect_equal((await store.search("anything")).hits, [], "search('anything').hits")
+    await store.append(REF, "a")
+    expect_equal((await store.search("a", limit=0)).hits, [], "search('a', limit=0).hits")
+    expect_equal((await store.search("a", first=2)).hits, [], "search('a', first=2).hits")
+
+
+@SEARCHING_WORDS.check()
+async def what_was_just_stored_is_found(store: Subject) -> None:
+    """What was just stored is found."""
+    for index in range(40):
+        await store.append(REF, user(f"token{index}x {TOOL_MARK}"))
+        expect_equal(await store.positions(f"token{index}x"), [index + 1], "positions(f'token{index}x')")
+
+
+SEARCHING_LITERALLY = SUITE.area("literal", "search")
+
+BROKEN = ("(", "[a", "a**", r"(?<=a)b", r"(a)\1", "\\", "(?P<x>", "a{100000}")
+
+
+@SEARCHING_LITERALLY.check()
+async def a_literal_is_found_anywhere_also_inside_words(store: Subject) -> None:
+    """A literal is found anywhere also inside words."""
+    await store.append(REF, "Kumquats: error E1234!", "the quick\nbrown fox", "nothing")
+    for needle in ("umqua", "kumquat", "ats: err", "1234!", "E12", "!"):
+        expect_equal(await store.positions(needle, "literal"), [1], "positions(needle, 'literal')")
+    expect_equal(await store.positions("quick\nbro", "literal"), [2], "positions('quick\\nbro', 'literal')")
+
+
+@SEARCHING_LITERALLY.check()
+async def a_literal_is_compared_in_one_normal_form_without_case(store: Subject) -> None:
+    """A literal is compared in one normal form without case."""
+    await store.append(REF, "Cafe\u0301 STRASSE", "ﬁle １２３", "İstanbul")
+    expect_equal(await store.positions("café", "literal"), [1], "positions('café', 'literal')")
+    expect_equal(await store.positions("straße", "literal"), [1], "positions('straße', 'literal')")
+    expect_equal(await store.positions("FILE 123", "literal"), [2], "positions('FILE 123', 'literal')")
+
+
+@SEARCHING_LITERALLY.check()
+async def parts_of_chinese_japanese_and_korean_text_are_found(store: Subject) -> None:
+    """Parts of chinese japanese and korean text are found."""
+    await store.append(REF, "我喜欢吃苹果和香蕉", "東京で寿司をたべました。", "오늘날씨가좋아요", "苹abc果")
+    expect_equal(await store.positions("吃苹果", "literal"), [1], "positions('吃苹果', 'literal')")
+    expect_equal(await store.positions("苹", "literal"), [1, 4], "positions('苹', 'literal')")
+    expect_equal(await store.positions("た。", "literal"), [2], "positions('た。', 'literal')")
+    expect_equal(await store.positions("날씨가", "literal"), [3], "positions('날씨가', 'literal')")
+
+
+@SEARCHING_LITERALLY.check()
+async def the_order_is_that_of_the_session_or_from_the_newest_backwards(store: Subject) -> None:
+    """The order is that of the session or from the newest backwards."""
+    await store.append(REF, *["plum"] * 5)
+    expect_equal(await store.positions("lum", "literal"), [1, 2, 3, 4, 5], "positions('lum', 'literal')")
+    expect_equal(
+        await store.positions("lum", "literal", newest_first=True, limit=3),
+        [5, 4, 3],
+        "positions('lum', 'literal', newest_first=True, limit=3)",
+    )
+
+
+@SEARCHING_LITERALLY.check()
+async def pages_follow_each_other_while_messages_are_added(store: Subject) -> None:
+    """Pages follow each other while messages are added."""
+    for newest_first in (False, True):
+        ref = SessionRef("host", f"newest first: {newest_first}")
+        await store.append(ref, *["plum" if index % 3 else "pear" for index in range(30)])
+        whole = await store.positions("plum", "literal", ref=ref, limit=99, newest_first=newest_first)
+        pages: list[int] = []
+        cursor = None
+        while True:
+            found = await store.search(
+                "plum", "literal", ref=ref, limit=7, newest_first=newest_first, cursor=cursor
+            )
+            pages += [hit.position for hit in found.hits]
+            expect(found.complete, "this is not so: found.complete")
+            cursor = found.next_cursor
+            if cursor is None:
+                break
+            await store.append(ref, "another plum")
+        expect_equal(pages, whole, "pages")
+
+
+@SEARCHING_LITERALLY.check()
+async def a_cursor_from_before_the_session_was_rewritten_is_refused(store: Subject) -> None:
+    """A cursor from before the session was rewritten is refused."""
+    await store.append(REF, *["plum"] * 5)
+    cursor = (await store.search("plum", "literal", limit=2)).next_cursor
+    await store.write(Truncate(REF, (await store.ids(REF))[3]))
+    await expect_raises(
+        SearchError,
+        store.search("plum", "literal", cursor=cursor),
+        "search('plum', 'literal', cursor=cursor)",
+    )
+
+
+@SEARCHING_LITERALLY.check()
+async def a_cursor_that_is_none_is_refused(store: Subject) -> None:
+    """A cursor that is none is refused."""
+    await store.append(REF, "plum")
+    for cursor in ("", "x", "s1.2", "s1.2.3.4", "s1.-2.3", "s1.².3", "s" + "9" * 99):
+        await expect_raises(
+            SearchError,
+            store.search("plum", "literal", cursor=cursor),
+            "search('plum', 'literal', cursor=cursor)",
+        )
+
+
+@SEARCHING_LITERALLY.check()
+async def an_empty_literal_or_expression_is_refused(store: Subject) -> None:
+    """An empty literal or expression is refused."""
+    await store.append(REF, "plum")
+    await expect_raises(SearchError, store.search("", "literal"), "search('', 'literal')")
+    await expect_raises(SearchError, store.search("", "regex"), "search('', 'regex')")
+
+
+@SEARCHING_LITERALLY.check()
+async def odd_literals_are_found_where_they_are_and_break_nothing(store: Subject) -> None:
+    """Odd literals are found where they are and break nothing."""
+    await store.append(REF, "a\x00b", 'say "x" OR y*', "100%_done\\", "x" * 9000)
+    expect_equal(await store.positions("\x00", "literal"), [1], "positions('\\x00', 'literal')")
+    expect_equal(await store.positions('"x" OR y*', "literal"), [2], "positions('\"x\" OR y*', 'literal')")
+    expect_equal(await store.positions("%_d", "literal"), [3], "positions('%_d', 'literal')")
+    expect_equal(await store.positions("\\", "literal"), [3], "positions('\\\\', 'literal')")
+    expect_equal(await store.positions("x" * 8000, "literal"), [4], "positions('x' * 8000, 'literal')")
+    expect_equal(await store.positions("x" * 10000, "literal"), [], "positions('x' * 10000, 'literal')")
+    expect_equal(await store.positions("\ud800", "literal"), [], "positions('\\ud800', 'literal')")
+
+
+@SEARCHING_LITERALLY.check("regex")
+async def an_expression_is_matched_against_the_text_as_written(store: Subject) -> None:
+    """An expression is matched against the text as written."""
+    await store.append(REF, "Error 42 at line 7", "error 42", "no number")
+    expect_equal(await store.positions("Error \\d+", "regex"), [1], "positions('Error \\\\d+', 'regex')")
+    expect_equal(
+        await store.positions("(?i)ERROR\\s\\d+", "regex"),
+        [1, 2],
+        "positions('(?i)ERROR\\\\s\\\\d+', 'regex')",
+    )
+    expect_equal(
+        await store.positions("^error|number$", "regex"), [2, 3], "positions('^error|number$', 'regex')"
+    )
+    expect_equal(
+        await store.positions("\\d{2}", "regex", newest_first=True),
+        [2, 1],
+        "positions('\\\\d{2}', 'regex', newest_first=True)",
+    )
+
+
+@SEARCHING_LITERALLY.check("regex")
+async def an_expression_that_backtracks_elsewhere_takes_no_time(store: Subject) -> None:
+    """An expression that backtracks elsewhere takes no time."""
+    await store.append(REF, "a" * 30000 + "!", "x")
+    expect_equal(await store.positions("(a+)+$", "regex"), [], "positions('(a+)+$', 'regex')")
+    expect_equal(await store.positions("(a|aa|a?)*b", "regex"), [], "positions('(a|aa|a?)*b', 'regex')")
+
+
+@SEARCHING_LITERALLY.check("regex")
+async def an_expression_that_is_none_is_refused_with_the_reason(store: Subject) -> None:
+    """An expression that is none is refused with the reason."""
+    await store.append(REF, "plum")
+    for pattern in BROKEN:
+        await expect_raises(SearchError, store.search(pattern, "regex"), "search(pattern, 'regex')")
+
+
+NARROWING = SUITE.area("narrow", "search")
+KINDS: tuple[SearchKind, ...] = ("words", "literal")
+COUNT = 60
+
+
+async def fill(store: Subject) -> None:
+    """Store sixty messages: in threes a user, an assistant that calls a tool, its answer."""
+    for number in range(0, COUNT, 3):
+        tool = "bash" if number % 2 else "read file"
+        await store.append(
+            REF,
+            user(f"plum {number}", timestamp_ms=1000 + number, turn_id=f"turn\n{number}"),
+            reply(f"plum call{TOOL_MARK}{tool}", timestamp_ms=1001 + number),
+            reply(f"plum result{TOOL_MARK}{tool}", "tool", timestamp_ms=1002 + number),
+        )
+
+
+async def expect_positions(store: Subject, expected: list[int], **members: object) -> None:
+    """Demand that every kind of search finds these."""
+    for kind in KINDS:
+        found = sorted(await store.positions("plum", kind, limit=100, **members))
+        expect_equal(found, expected, f"positions found by {kind} with {members}")
+
+
+@NARROWING.check()
+async def only_positions_in_the_range_are_found(store: Subject) -> None:
+    """A range of positions includes both ends, and nothing beyond."""
+    await fill(store)
+    await expect_positions(store, list(range(7, 24)), first=7, last=23)
+
+
+@NARROWING.check()
+async def only_the_roles_asked_for_are_found(store: Subject) -> None:
+    """Messages of other roles are not found."""
+    await fill(store)
+    both = [each for each in range(1, COUNT + 1) if each % 3 != 2]
+    await expect_positions(store, list(range(1, COUNT, 3)), roles=("user",))
+    await expect_positions(store, both, roles=("user", "tool"))
+    await expect_positions(store, [], roles=("nobody",))
+
+
+@NARROWING.check()
+async def only_messages_of_the_tool_are_found(store: Subject) -> None:
+    """Messages without the tool are not found; its name is meant as a whole."""
+    await fill(store)
+    expected = [each for each in range(1, COUNT + 1) if each % 6 in (5, 0)]
+    await expect_positions(store, expected, tool="bash")
+    await expect_positions(store, [], tool="read")
+
+
+@NARROWING.check()
+async def only_messages_of_the_turn_are_found(store: Subject) -> None:
+    """Messages of other turns are not found, whatever the turn is called."""
+    await fill(store)
+    await expect_positions(store, [10, 11, 12], turn_id="turn\n9")
+    await expect_positions(store, [], turn_id="t4")
+
+
+@NARROWING.check()
+async def only_messages_of_the_time_are_found(store: Subject) -> None:
+    """A range of times includes both ends, and nothing beyond."""
+    await fill(store)
+    await expect_positions(store, list(range(11, 22)), since_ms=1010, until_ms=1020)
+    await expect_positions(store, [], until_ms=999)
+
+
+@NARROWING.check()
+async def everything_asked_for_must_hold_at_once(store: Subject) -> None:
+    """Several conditions are met by the messages that meet each of them."""
+    await fill(store)
+    expected = [each for each in range(12, 51) if each % 6 == 0]
+    await expect_positions(store, expected, roles=("tool",), tool="bash", since_ms=1010, last=50)
+
+
+@NARROWING.check()
+async def another_agent_finds_nothing_in_a_session(store: Subject) -> None:
+    """A search by another agent than the session's is refused by the store."""
+    await store.append(REF, "plum", agent_id="ann")
+    await expect_positions(store, [1], agent_id="ann")
+    await expect_positions(store, [1])
+    for kind in KINDS:
+        await expect_raises(SessionMissing, store.search("plum", kind, agent_id="bob"), f"a search by {kind}")

@@ -1,0 +1,229 @@
+"""Asks the sidecar what the model should see, and gives up early enough for nobody to notice."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from sidecar.client import (
+    ContextOverflow,
+    RequestFailed,
+    SessionNotFound,
+    SidecarClient,
+    SidecarError,
+)
+from sidecar.client.context_requests import AboutSession
+from sidecar.gateway.request import Handle, ModelRequest, Rewrite
+from sidecar.messages.dialects import dialect
+from sidecar.protocol.base import MessageFormat
+from sidecar.protocol.lifecycle import HostInfo
+
+NAMESPACE = "gateway"
+ANSWER_S = 5.0
+"""Seconds that a request waits for the sidecar before it goes upstream as it came."""
+COMPACTION_S = 30.0
+REST_S = (1.0, 30.0)
+"""Pause before a sidecar that failed is started again: at first, and at the most."""
+SUMMARY_TOKENS = 8_000
+"""Most tokens of a summary that a program keeps in its own history."""
+
+_FENCE = re.compile(r"^\[/?ctx\b[^\]\n]*\]$", re.MULTILINE)
+
+_log = logging.getLogger(__name__)
+
+
+class Unavailable(Exception):
+    """Raised where no engine can be asked now; the request goes upstream as it came."""
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """What an engine chose for one request."""
+
+    rewrite: Rewrite | None
+    """`None` where the history goes upstream as it came."""
+    estimated: int
+    """Tokens of the messages that go upstream, by the sidecar's count."""
+    epoch: int
+
+
+class EngineLink:
+    """One sidecar for each message format, started when it is first needed."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        engine: str,
+        folder: str,
+        warn: Callable[[str], None],
+        state_dir: Path | None = None,
+    ) -> None:
+        self._command = list(command)
+        self._engine = engine
+        self._folder = folder
+        self._warn = warn
+        self._state_dir = state_dir
+        self._clients: dict[MessageFormat, SidecarClient] = {}
+        self._starting = asyncio.Lock()
+        self._resting_until = 0.0
+        self._pause_s = REST_S[0]
+        self._forked: set[str] = set()
+        self._ending: set[asyncio.Future[None]] = set()
+
+    async def choose(self, message_format: MessageFormat, request: ModelRequest, budget: int) -> Choice:
+        """What the model should see within `budget` tokens.
+
+        Raises:
+            Unavailable: the sidecar is down, hangs, or not even the newest messages fit.
+        """
+        async with self._client(message_format, ANSWER_S) as client:
+            transcript = None if request.handle is not None else request.history
+            if request.handle is not None:
+                # The store has what the handle stands for; the rest of the list is a piece behind it.
+                await self._fork(client, request)
+                await client.after_turn(request.session, request.history, **self._about(request))
+            answer = await client.assemble(
+                request.session, budget, transcript, model=request.model or None, **self._about(request)
+            )
+        bodies = answer.bodies
+        same = bodies == transcript and not answer.system_prompt_addition and not answer.user_message_append
+        rewrite = Rewrite(
+            messages=bodies,
+            stable=answer.stable_prefix.message_count,
+            system_addition=answer.system_prompt_addition or "",
+            user_addition=answer.user_message_append or "",
+        )
+        return Choice(
+            rewrite=None if same else rewrite, estimated=answer.estimated_tokens, epoch=answer.context_epoch
+        )
+
+    async def keep(self, message_format: MessageFormat, request: ModelRequest, budget: int) -> None:
+        """Store the history that a request came with; engines summarise behind it.
+
+        Raises:
+            Unavailable: the sidecar is down.
+        """
+        before = None if request.handle is not None else max(0, len(request.history) - 1)
+        async with self._client(message_format, COMPACTION_S) as client:
+            await client.after_turn(
+                request.session,
+                request.history,
+                pre_prompt_message_count=before,
+                token_budget=budget,
+                **self._about(request),
+            )
+
+    async def compact(self, message_format: MessageFormat, request: ModelRequest, budget: int) -> Handle:
+        """Compact the session to half of what it may take; returns what stands for it from now on.
+
+        Raises:
+            Unavailable: the sidecar is down.
+        """
+        target = max(1, budget // 2)
+        await self.keep(message_format, request, budget)
+        async with self._client(message_format, COMPACTION_S) as client:
+            await client.compact(request.session, target, force=True, compaction_target="budget")
+            answer = await client.assemble(request.session, min(SUMMARY_TOKENS, target))
+        return Handle(request.session, _in_words(message_format, answer.bodies))
+
+    async def shrink(self, message_format: MessageFormat, request: ModelRequest, budget: int) -> Choice:
+        """What the model should see after the provider said that the prompt was too long.
+
+        Raises:
+            Unavailable: the sidecar is down, or there is nothing to take away.
+        """
+        await self.keep(message_format, request, budget)
+        async with self._client(message_format, COMPACTION_S) as client:
+            await client.compact(request.session, budget, force=True, force_reason="overflow")
+        return await self.choose(message_format, request, budget)
+
+    async def close(self) -> None:
+        """End the sidecars."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            with suppress(SidecarError, TimeoutError):
+                await asyncio.wait_for(client.close(), 3)
+
+    def _about(self, request: ModelRequest) -> AboutSession:
+        """An alias for the newest session of a program in a folder, which the recall tools look for."""
+        return {"session_key": f"{request.session.partition(':')[0]}:{self._folder}"}
+
+    async def _fork(self, client: SidecarClient, request: ModelRequest) -> None:
+        """A handle that came from another session: this one begins as its copy."""
+        handle = request.handle
+        if handle is None or handle.session == request.session or request.session in self._forked:
+            return
+        with suppress(SessionNotFound, RequestFailed):
+            await client.fork(handle.session, request.session)
+        self._forked.add(request.session)
+
+    @asynccontextmanager
+    async def _client(self, message_format: MessageFormat, limit_s: float) -> AsyncGenerator[SidecarClient]:
+        """A client for one piece of work; whatever keeps it from succeeding in time is `Unavailable`."""
+        try:
+            async with asyncio.timeout(limit_s):
+                yield await self._open(message_format)
+        except ContextOverflow as problem:
+            raise Unavailable("not even the newest messages fit") from problem
+        except RequestFailed as problem:
+            self._warn(f"The sidecar refused a request: {problem.message}")
+            raise Unavailable(problem.message) from problem
+        except (SidecarError, TimeoutError, OSError) as problem:
+            reason = str(problem) or f"no answer in {limit_s:.0f} s"
+            self._failed(message_format, reason)
+            raise Unavailable(reason) from problem
+        self._pause_s = REST_S[0]
+
+    async def _open(self, message_format: MessageFormat) -> SidecarClient:
+        async with self._starting:
+            client = self._clients.get(message_format)
+            if client is not None and client.alive:
+                return client
+            if time.monotonic() < self._resting_until:
+                raise Unavailable("the sidecar failed a moment ago")
+            client = SidecarClient.start(
+                self._command,
+                engine=self._engine,
+                message_format=message_format,
+                host=HostInfo(id="gateway"),
+                namespace=NAMESPACE,
+                state_dir=self._state_dir,
+                deltas=True,
+                on_stderr=lambda line: _log.info("%s", line),
+            )
+            await client.open()
+            self._clients[message_format] = client
+            return client
+
+    def _failed(self, message_format: MessageFormat, reason: str) -> None:
+        """End a sidecar that failed; another one is started after a pause."""
+        client = self._clients.pop(message_format, None)
+        self._resting_until = time.monotonic() + self._pause_s
+        self._pause_s = min(REST_S[1], self._pause_s * 2)
+        self._warn(f"The sidecar failed ({reason}). Requests go upstream unchanged until it is back.")
+        if client is not None:
+            ending = asyncio.ensure_future(client.close())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+
+def _in_words(message_format: MessageFormat, bodies: Sequence[bytes]) -> str:
+    """An answer of the engine as one text: its summaries, and what was said last."""
+    reader = dialect(message_format)
+    lines: list[str] = []
+    for body in bodies:
+        reading = reader.read(body)
+        if reading.role == "system":
+            continue
+        text = _FENCE.sub("", reading.text).strip()
+        if text:
+            lines.append(text if text != reading.text.strip() else f"{reading.role}: {text}")
+        lines += [f"{reading.role} called {call.name}({call.arguments[:200]})" for call in reading.calls]
+        lines += [f"tool answered: {result.text[:400]}" for result in reading.results]
+    return "\n\n".join(lines)

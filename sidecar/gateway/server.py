@@ -1,0 +1,451 @@
+"""The gateway's face to programs: HTTP on loopback, in front of the real API."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from time import monotonic
+from typing import cast
+
+import aiohttp
+from aiohttp import web
+from msgspec import Struct
+from multidict import CIMultiDict
+
+from sidecar.gateway.budget import Budgets
+from sidecar.gateway.chat_api import ChatApi
+from sidecar.gateway.engine import Choice, EngineLink, Unavailable
+from sidecar.gateway.messages_api import MessagesApi
+from sidecar.gateway.request import ModelApi, ModelRequest, Rewrite, Usage
+from sidecar.gateway.responses_api import CompactApi, ResponsesApi
+from sidecar.gateway.savings import SavingsFile, spent_now
+
+APIS: dict[str, ModelApi] = {
+    "/v1/messages": MessagesApi(),
+    "/v1/responses": ResponsesApi(),
+    "/v1/responses/compact": CompactApi(),
+    "/v1/chat/completions": ChatApi(),
+}
+"""Everything else is passed through unread."""
+
+OPT_OUT = "x-context-sidecar"
+"""A request with this header set to `off` is passed through unread."""
+MOST_BYTES = 256 << 20
+"""Bytes of a request, as the sidecar's own limit for a frame."""
+MOST_ERROR_BYTES = 1 << 16
+CONNECT_S = 30.0
+
+_HOP_BY_HOP = frozenset(
+    (
+        "connection",
+        "content-length",
+        "host",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        OPT_OUT,
+    )
+)
+_OVERFLOW = re.compile(
+    rb"prompt is too long|context_length_exceeded|maximum context length|context window|"
+    rb"input length and `max_tokens` exceed|too many tokens",
+    re.IGNORECASE,
+)
+_BEFORE_OUTPUT = re.compile(rb"event: *response\.(created|in_progress|queued)\b")
+_NO_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+
+_log = logging.getLogger(__name__)
+
+
+class Upstreams(Struct, frozen=True):
+    """Where requests go."""
+
+    anthropic: str = "https://api.anthropic.com"
+    """Without a path."""
+    openai: str = "https://api.openai.com/v1"
+    """With the path that stands for `/v1`."""
+
+
+class Gateway:
+    """Serves programs on one loopback port."""
+
+    def __init__(
+        self,
+        link: EngineLink,
+        budgets: Budgets,
+        upstreams: Upstreams,
+        *,
+        answers_compaction: bool = True,
+        savings: SavingsFile | None = None,
+    ) -> None:
+        self._link = link
+        self._budgets = budgets
+        self._upstreams = upstreams
+        self._answers_compaction = answers_compaction
+        self._savings = savings
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._behind: set[asyncio.Task[None]] = set()
+        self._http: aiohttp.ClientSession | None = None
+        self._runner: web.AppRunner | None = None
+        self._hosts: frozenset[str] = frozenset()
+
+    async def open(self, host: str, port: int) -> int:
+        """Listen; returns the port, which the system chooses where `port` is 0.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        self._http = aiohttp.ClientSession(
+            auto_decompress=False,
+            trust_env=True,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+            connector=aiohttp.TCPConnector(limit=0),
+            skip_auto_headers=_NO_HEADERS,
+        )
+        app = web.Application(client_max_size=MOST_BYTES)
+        app.router.add_route("*", "/{path:.*}", self._serve)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, auto_decompress=False)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port)
+        await site.start()
+        bound = cast("list[tuple[str, int]]", self._runner.addresses)[0][1]
+        self._hosts = frozenset(f"{name}:{bound}" for name in ("127.0.0.1", "localhost", "[::1]"))
+        return bound
+
+    async def close(self) -> None:
+        """Stop listening; what is stored behind answers is finished first."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._behind:
+            await asyncio.wait(self._behind, timeout=5)
+        if self._http is not None:
+            await self._http.close()
+        await self._link.close()
+
+    async def _serve(self, incoming: web.Request) -> web.StreamResponse:
+        if incoming.headers.get("Host", "") not in self._hosts:
+            # A page in a browser that has its own name resolve to this machine gets nothing.
+            return web.Response(status=403, text="The gateway serves programs of this machine only.\n")
+        if "upgrade" in incoming.headers.get("Connection", "").lower():
+            return web.Response(status=501, text="The gateway does not upgrade connections.\n")
+        try:
+            body = await incoming.read()
+        except web.HTTPRequestEntityTooLarge:
+            return web.Response(status=413, text=f"A request has at most {MOST_BYTES} bytes.\n")
+        api = APIS.get(incoming.path) if incoming.method == "POST" else None
+        if api is None or incoming.headers.get(OPT_OUT, "").lower() == "off":
+            return await _Exchange(self, incoming, None, body).forward(body)
+        return await self._answer(incoming, api, body)
+
+    async def _answer(self, incoming: web.Request, api: ModelApi, body: bytes) -> web.StreamResponse:
+        plain = _decompressed(body, incoming.headers.get("Content-Encoding", ""))
+        try:
+            request = None if plain is None else api.read(incoming.headers, plain)
+        except Exception:
+            # A request of a form that we did not foresee is the provider's to judge.
+            _log.exception("a request to %s could not be read", incoming.path)
+            request = None
+        if request is None:
+            return await _Exchange(self, incoming, None, body).forward(body)
+        budget = self._budgets.history(request)
+        if request.kind == "compaction" and self._answers_compaction:
+            try:
+                handle = await self._link.compact(api.message_format, request, budget)
+            except Unavailable:
+                return await _Exchange(self, incoming, api, body).forward(_fallback(api, request, body))
+            kind, answer = api.compacted(request, handle)
+            return web.Response(body=answer, headers={"Content-Type": kind})
+        choice: Choice | None = None
+        if budget > 0 and request.kind == "turn":
+            async with self._lock(request.session):
+                with suppress(Unavailable):
+                    choice = await self._link.choose(api.message_format, request, budget)
+        if choice is None:
+            sent = _fallback(api, request, body)
+        else:
+            sent = body if choice.rewrite is None else _written(api, request, choice.rewrite, body)
+        exchange = _Exchange(self, incoming, api, body, request, choice)
+        return await exchange.forward(sent)
+
+    async def shrink(
+        self, api: ModelApi, request: ModelRequest, refused: Choice | None
+    ) -> tuple[Choice, bytes] | None:
+        """A smaller choice and its body after an overflow; `None` where there is none."""
+        if request.kind != "turn" or refused is None:
+            return None
+        self._budgets.overflowed(request, refused.estimated + self._budgets.fixed(request))
+        budget = self._budgets.history(request)
+        if budget <= 0:
+            return None
+        try:
+            async with self._lock(request.session):
+                choice = await self._link.shrink(api.message_format, request, budget)
+        except Unavailable:
+            return None
+        return None if choice.rewrite is None else (choice, api.write(request, choice.rewrite))
+
+    def answered(
+        self,
+        api: ModelApi,
+        request: ModelRequest,
+        choice: Choice | None,
+        usage: Usage | None,
+        sizes: tuple[int, int],
+    ) -> None:
+        """Take in what an answer cost, and store the history behind it; `sizes` are bytes wanted and sent."""
+        if usage is not None:
+            if choice is not None:
+                self._budgets.learn(request, choice.estimated + self._budgets.fixed(request), usage.prompt)
+            if self._savings is not None:
+                epoch = choice.epoch if choice is not None else 0
+                with suppress(OSError):
+                    self._savings.add(spent_now(request.session, request.model, sizes, usage, epoch))
+        if choice is not None:
+            task = asyncio.create_task(self._keep(api, request))
+            self._behind.add(task)
+            task.add_done_callback(self._behind.discard)
+
+    async def _keep(self, api: ModelApi, request: ModelRequest) -> None:
+        with suppress(Unavailable):
+            async with self._lock(request.session):
+                await self._link.keep(api.message_format, request, self._budgets.history(request))
+
+    def _lock(self, session: str) -> asyncio.Lock:
+        """One request of a session at a time: each one sends the whole history."""
+        if len(self._locks) > 1000:
+            self._locks = {name: lock for name, lock in self._locks.items() if lock.locked()}
+        return self._locks.setdefault(session, asyncio.Lock())
+
+    def upstream(self, incoming: web.Request) -> str:
+        """The whole URL that a request goes to."""
+        if incoming.path.startswith("/v1/messages") or "anthropic-version" in incoming.headers:
+            return self._upstreams.anthropic.rstrip("/") + incoming.raw_path
+        return self._upstreams.openai.rstrip("/") + incoming.raw_path.removeprefix("/v1")
+
+    @property
+    def http(self) -> aiohttp.ClientSession:
+        """The client for upstream."""
+        assert self._http is not None
+        return self._http
+
+
+class _Exchange:
+    """One request on its way upstream, and its answer on the way back."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        incoming: web.Request,
+        api: ModelApi | None,
+        body: bytes,
+        request: ModelRequest | None = None,
+        choice: Choice | None = None,
+    ) -> None:
+        self._gateway = gateway
+        self._incoming = incoming
+        self._api = api
+        self._body = body
+        self._request = request
+        self._choice = choice
+        self._sent = body
+
+    async def forward(self, sent: bytes, *, again: bool = True) -> web.StreamResponse:
+        """Send a body upstream and pass the answer on as it arrives."""
+        self._sent = sent
+        headers = _forwarded(self._incoming.headers)
+        if sent is not self._body:
+            headers.popall("Content-Encoding", None)
+        url = self._gateway.upstream(self._incoming)
+        method = self._incoming.method
+        data = sent if sent or method not in ("GET", "HEAD") else None
+        try:
+            async with self._gateway.http.request(
+                method, url, headers=headers, data=data, allow_redirects=False
+            ) as upstream:
+                if again and self._request is not None:
+                    start = await _start(upstream, peeks=isinstance(self._api, ResponsesApi))
+                    if (upstream.status in (400, 413) or _failed(start)) and _OVERFLOW.search(
+                        _readable(start, upstream)
+                    ):
+                        retry = await self._shrunk()
+                        if retry is not None:
+                            return await self.forward(retry, again=False)
+                    return await self._pass_on(upstream, start)
+                return await self._pass_on(upstream, b"")
+        except (aiohttp.ClientError, TimeoutError, OSError) as problem:
+            _log.info("upstream failed: %s", problem)
+            return self._error(502, f"The model's API cannot be reached: {problem}")
+
+    async def _shrunk(self) -> bytes | None:
+        assert self._api is not None
+        assert self._request is not None
+        smaller = await self._gateway.shrink(self._api, self._request, self._choice)
+        if smaller is None:
+            return None
+        self._choice, body = smaller
+        return body
+
+    async def _pass_on(self, upstream: aiohttp.ClientResponse, start: bytes) -> web.StreamResponse:
+        answer = web.StreamResponse(status=upstream.status, reason=upstream.reason)
+        for name, value in upstream.headers.items():
+            if name.lower() not in _HOP_BY_HOP:
+                answer.headers.add(name, value)
+        length = upstream.headers.get("Content-Length")
+        if length is not None and length.isdigit():
+            answer.content_length = int(length)
+        await answer.prepare(self._incoming)
+        copy = _UsageCopy(self._api, upstream) if self._request is not None else None
+        try:
+            if start:
+                await answer.write(start)
+                if copy is not None:
+                    copy.feed(start)
+            async for chunk in upstream.content.iter_any():
+                await answer.write(chunk)
+                if copy is not None:
+                    copy.feed(chunk)
+            await answer.write_eof()
+        except (aiohttp.ClientError, OSError):
+            # The program would take a clean end for the whole answer.
+            if self._incoming.transport is not None:
+                self._incoming.transport.abort()
+            return answer
+        if self._request is not None and self._api is not None and upstream.status < 300:
+            usage = copy.usage() if copy is not None else None
+            sizes = (len(self._body), len(self._sent))
+            self._gateway.answered(self._api, self._request, self._choice, usage, sizes)
+        return answer
+
+    def _error(self, status: int, message: str) -> web.StreamResponse:
+        if self._api is None:
+            return web.Response(status=status, text=message)
+        return web.Response(
+            status=status, body=self._api.error(status, message), headers={"Content-Type": "application/json"}
+        )
+
+
+class _UsageCopy:
+    """Reads usage from a copy of an answer, however it is compressed, as far as that can be undone here."""
+
+    def __init__(self, api: ModelApi | None, upstream: aiohttp.ClientResponse) -> None:
+        self._api = api
+        self._streams = upstream.content_type == "text/event-stream"
+        self._decompress = _decompressor(upstream.headers.get("Content-Encoding", ""))
+        self._rest = b""
+        self._newest: Usage | None = None
+
+    def feed(self, chunk: bytes) -> None:
+        """Take in a piece."""
+        if self._decompress is None:
+            return
+        try:
+            self._rest += self._decompress(chunk)
+        except zlib.error:
+            self._decompress = None
+            return
+        if self._streams:
+            *lines, self._rest = self._rest.split(b"\n")
+            for line in lines:
+                if line.startswith(b"data:") and b'"usage"' in line:
+                    self._take(line[5:])
+        if len(self._rest) > MOST_BYTES:
+            self._decompress = None
+
+    def usage(self) -> Usage | None:
+        """The newest usage of a prompt."""
+        if not self._streams and self._decompress is not None:
+            self._take(self._rest)
+        return self._newest
+
+    def _take(self, data: bytes) -> None:
+        found = self._api.usage(data) if self._api is not None else None
+        if found is not None:
+            self._newest = found
+
+
+async def _start(upstream: aiohttp.ClientResponse, *, peeks: bool) -> bytes:
+    """As much of an answer as tells whether the prompt was too long.
+
+    An error is read whole. The Responses API may say so in a stream, before its first output.
+    """
+    start = b""
+    if upstream.status in (400, 413):
+        while len(start) < MOST_ERROR_BYTES and (piece := await upstream.content.readany()):
+            start += piece
+    elif peeks and upstream.status == 200 and not upstream.headers.get("Content-Encoding"):
+        since = monotonic()
+        while monotonic() - since < CONNECT_S and len(start) < MOST_ERROR_BYTES:
+            whole = start[: start.rfind(b"\n\n") + 1].split(b"\n\n")
+            if start and not all(_BEFORE_OUTPUT.search(event) for event in whole if event.strip()):
+                break
+            piece = await upstream.content.readany()
+            if not piece:
+                break
+            start += piece
+    return start
+
+
+def _failed(start: bytes) -> bool:
+    return b"event: response.failed" in start or b"event: error" in start
+
+
+def _readable(start: bytes, upstream: aiohttp.ClientResponse) -> bytes:
+    undo = _decompressor(upstream.headers.get("Content-Encoding", ""))
+    try:
+        return undo(start) if undo is not None else b""
+    except zlib.error:
+        return b""
+
+
+def _decompressor(encoding: str) -> Callable[[bytes], bytes] | None:
+    if encoding in ("", "identity"):
+        return bytes
+    if encoding in ("gzip", "deflate"):
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress
+    return None
+
+
+def _decompressed(body: bytes, encoding: str) -> bytes | None:
+    """The body of a request as JSON; `None` where it cannot be read here."""
+    undo = _decompressor(encoding)
+    if undo is None:
+        return None
+    if undo is bytes:
+        return body
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        plain = unpacker.decompress(body, MOST_BYTES)
+    except zlib.error:
+        return None
+    return plain if unpacker.eof else None
+
+
+def _forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
+    kept = CIMultiDict[str]()
+    for name, value in headers.items():
+        if name.lower() not in _HOP_BY_HOP:
+            kept.add(name, value)
+    return kept
+
+
+def _written(api: ModelApi, request: ModelRequest, rewrite: Rewrite, body: bytes) -> bytes:
+    try:
+        return api.write(request, rewrite)
+    except Exception:
+        _log.exception("an answer of the engine could not be written; the request goes upstream as it came")
+        return _fallback(api, request, body)
+
+
+def _fallback(api: ModelApi, request: ModelRequest, body: bytes) -> bytes:
+    changed = api.without_sidecar(request)
+    return body if changed is None else changed

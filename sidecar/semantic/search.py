@@ -1,0 +1,237 @@
+"""Search by meaning: passages near a question, and one ranking of them and of what words find."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Collection, Hashable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from msgspec import structs
+
+from sidecar.messages.contract import Dialect, MessageError
+from sidecar.recall.passages import passages
+from sidecar.semantic.vectors import Near
+from sidecar.store.search import (
+    SearchableStore,
+    SearchHit,
+    SearchQuery,
+    SearchResult,
+    SessionsHit,
+    SessionsResult,
+)
+from sidecar.store.stored import SessionHead, SessionRef, StoredMessage
+
+if TYPE_CHECKING:
+    from sidecar.semantic.index import SemanticIndex
+
+MOST_PARTS = 4
+"""Passages of one message, from its beginning."""
+SHORTEST = 12
+"""Characters below which a text says too little to have a place of its own."""
+MOST_FOREIGN = 0.3
+"""Share of letters beyond Latin ones from which on the model does not know what a text says."""
+_LAST_LATIN = "\u024f"
+
+
+class Spoken(NamedTuple):
+    """A passage that is to have a vector."""
+
+    offset: int
+    """Which of the messages, from 0."""
+    user: int
+    """As in `Kept.users`."""
+    text: str
+    key: int
+    """Stands for the text."""
+
+
+def spoken(dialect: Dialect, messages: Sequence[StoredMessage], first: int) -> Iterator[Spoken]:
+    """What was said in some messages, in passages; positions count from `first`.
+
+    Calls and results of tools are found by their words: names, paths and ids mean nothing to the model.
+    """
+    for message in messages:
+        if message.heartbeat or message.role not in ("user", "assistant"):
+            continue
+        try:
+            reading = dialect.read(message.body)
+        except MessageError:
+            continue
+        if reading.results or reading.calls:
+            continue
+        user = 1 if message.role == "user" else 2
+        for passage in passages(reading.said.strip())[:MOST_PARTS]:
+            if is_understood(passage):
+                yield Spoken(message.position - first, user, passage, key_of(passage))
+
+
+def is_understood(text: str) -> bool:
+    """Whether the model knows what a text says: it learned English, and has no signs for most others."""
+    if len(text.strip()) < SHORTEST:
+        return False
+    if text.isascii():
+        return True
+    letters = [letter for letter in text if letter.isalpha()]
+    foreign = sum(letter > _LAST_LATIN for letter in letters)
+    return bool(letters) and foreign <= MOST_FOREIGN * len(letters)
+
+
+def key_of(text: str) -> int:
+    """Stands for a text."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+
+
+K = TypeVar("K", bound=Hashable)
+
+SMOOTHING = 60
+"""How little the first places differ: the share of a place is 1 in so many more than its number."""
+MEANING = 1.0
+"""What a place in the ranking by meaning is worth of the same place in the ranking by words."""
+FADING = 0.97
+"""What each place behind the last hit by words scores of the one before."""
+
+
+def fused(
+    words: Sequence[tuple[K, float]], meaning: Sequence[K], limit: int, *, unjudged: Collection[K] = ()
+) -> list[tuple[K, float]]:
+    """At most `limit` of both rankings, best first, with the scores that words give to these places.
+
+    What nobody could judge by its meaning counts as if it had the same place there as among the words.
+    Reciprocal ranks decide the order only: they tell nothing of how much better one hit is than the next,
+    which the scores do.
+    """
+    shares: dict[K, float] = {}
+    for place, (key, _) in enumerate(words, 1):
+        shares[key] = (1 + MEANING * (key in unjudged)) / (SMOOTHING + place)
+    for place, key in enumerate(meaning, 1):
+        shares[key] = shares.get(key, 0.0) + MEANING / (SMOOTHING + place)
+    scores = sorted((score for _, score in words), reverse=True) or [1.0]
+    order = sorted(shares, key=lambda key: -shares[key])[:limit]
+    while len(scores) < len(order):
+        scores.append(scores[-1] * FADING)
+    return list(zip(order, scores, strict=False))
+
+
+_T = TypeVar("_T")
+
+FLOOR = 0.08
+"""Similarity below which a message is not about what was asked."""
+MOST_MEANT = 60
+"""Messages that are taken by their meaning for one question."""
+MOST_QUESTION = 640
+"""Characters of a question; a longer text, instructions for example, has no one meaning."""
+MOST_SESSIONS = 64
+"""Sessions in which is looked for meaning, those changed last; words are looked for in all of them."""
+PATIENCE_S = 2.0
+"""Seconds after which an answer by words alone is the better one."""
+_USERS = {"user": 1, "assistant": 2}
+
+
+class FusedSearch:
+    """`SessionSearch` over a store and the vectors of its messages."""
+
+    def __init__(self, store: SearchableStore, index: SemanticIndex) -> None:
+        self._store = store
+        self._index = index
+
+    async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
+        """See `SessionSearch`."""
+        if not _means_something(query):
+            return await self._store.search(ref, query)
+        found = await self._store.search(ref, _wider(query))
+        meant = await _in_time(self._meant(ref, query))
+        if not meant:
+            return found._replace(hits=found.hits[: query.limit], next_cursor=None)
+        words = [(hit.position, hit.score) for hit in found.hits]
+        unjudged = {position for position, _ in words if not self._index.has(ref, position)}
+        best = fused(words, [near.position for near in meant], query.limit, unjudged=unjudged)
+        return SearchResult([SearchHit(*hit) for hit in best], found.complete)
+
+    async def search_sessions(
+        self, namespace: str, query: SearchQuery, *, without: Collection[SessionRef] = ()
+    ) -> SessionsResult:
+        """See `SessionSearch`."""
+        if not _means_something(query):
+            return await self._store.search_sessions(namespace, query, without=without)
+        found = await self._store.search_sessions(namespace, _wider(query), without=without)
+        words = [((hit.ref, hit.position), hit.score) for hit in found.hits]
+        meant = await _in_time(self._meant_anywhere(namespace, query, without, {key for key, _ in words}))
+        if not meant:
+            return found._replace(hits=found.hits[: query.limit])
+        unjudged = {key for key, _ in words if not self._index.has(*key)}
+        best = fused(words, meant, query.limit, unjudged=unjudged)
+        return SessionsResult([SessionsHit(*key, score) for key, score in best], found.complete)
+
+    async def _meant(self, ref: SessionRef, query: SearchQuery) -> list[Near]:
+        users = frozenset(_USERS[role] for role in query.roles)
+        return await self._index.nearest(
+            ref,
+            query.text,
+            limit=MOST_MEANT,
+            floor=FLOOR,
+            first=query.first,
+            last=query.last,
+            users=users,
+        )
+
+    async def _meant_anywhere(
+        self,
+        namespace: str,
+        query: SearchQuery,
+        without: Collection[SessionRef],
+        by_words: Collection[tuple[SessionRef, int]],
+    ) -> list[tuple[SessionRef, int]]:
+        """The messages that mean what is asked, best first; what sessions share is told of one of them.
+
+        That is the one in which words found it, or the oldest. What they share with one of `without` is not
+        told at all.
+        """
+        heads, _ = await self._store.sessions(namespace, MOST_SESSIONS, None)
+        hidden = set(without)
+        for ref in hidden:
+            await self._index.look_up(ref)
+        shared: dict[tuple[int, int], tuple[SessionRef, Near]] = {}
+        for head in sorted(heads, key=lambda head: head.uid):
+            if head.ref in hidden or not _may_read(head, query):
+                continue
+            for near in await self._meant(head.ref, query):
+                if any(self._index.says(ref, near.position, near.key) for ref in hidden):
+                    continue
+                known = shared.get((near.position, near.key))
+                if known is None or ((head.ref, near.position) in by_words):
+                    shared[near.position, near.key] = head.ref, near
+        best = sorted(shared.values(), key=lambda each: -each[1].similarity)[:MOST_MEANT]
+        return [(ref, near.position) for ref, near in best]
+
+
+def _wider(query: SearchQuery) -> SearchQuery:
+    """The query for as many hits as two rankings need to tell each other's best ones."""
+    return structs.replace(query, limit=max(query.limit, MOST_MEANT))
+
+
+def _means_something(query: SearchQuery) -> bool:
+    """Whether to look for the meaning of a query: not where it is narrowed in ways unknown to vectors."""
+    plain = query.tool is None and query.turn_id is None and query.since_ms is None and query.until_ms is None
+    return (
+        query.meaning
+        and query.kind == "words"
+        and query.limit > 0
+        and query.cursor is None
+        and plain
+        and all(role in _USERS for role in query.roles)
+        and len(query.text) <= MOST_QUESTION
+        and is_understood(query.text)
+    )
+
+
+def _may_read(head: SessionHead, query: SearchQuery) -> bool:
+    return query.agent_id is None or head.agent_id in (None, query.agent_id)
+
+
+async def _in_time(meant: Awaitable[list[_T]]) -> list[_T]:
+    """What was found by meaning; nothing where that takes too long, as while the model is being loaded."""
+    with suppress(TimeoutError):
+        return await asyncio.wait_for(meant, PATIENCE_S)
+    return []

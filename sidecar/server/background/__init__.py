@@ -1,0 +1,1 @@
+"""What runs behind the answers: nothing here delays a request."""

@@ -1,0 +1,420 @@
+"""The engine registry: which engine serves a session, and how it is found, loaded and configured."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import json
+
+from sidecar.engine.contract import ContextEngine
+from sidecar.engine.loading import EngineNotLoadable, load_engine
+from sidecar.engine.sources import BUILT_IN, EngineSources, Found
+from sidecar.protocol.base import EngineInfo, FallbackFor
+from sidecar.server.configuration.settings import Settings
+from sidecar.server.engines.instance import (
+    EngineInstance,
+    SettingsRefused,
+    describe,
+    optional_members,
+    stores_plainly,
+    validated_settings,
+)
+from sidecar.server.failures import MEND_ENGINE, MEND_SETTING, EngineUnavailable, SettingsWrong
+from sidecar.store.admission import is_foreign, set_for
+from sidecar.store.spawn import BeginSpawn
+from sidecar.store.stored import SessionSettings
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from sidecar.protocol.base import MessageFormat
+    from sidecar.protocol.engine import EngineListing
+    from sidecar.server.engines.host import HostServices
+    from sidecar.server.engines.proxy.process import ProcessPlan
+    from sidecar.server.sidecar import Sidecar
+
+
+LEGACY = "legacy"
+FALLBACK_ENGINE = "default"
+OWNS_HISTORY = ("runtime/compact", "ownsHistory")
+"""What a host declares that keeps and compacts the history itself and wants no engine unless it names one."""
+_WAITS_FOR_A_LISTING_S = 30.0
+
+MOST = 20_000
+"""Sessions whose configured engine is remembered without asking the store."""
+MakeHost = Callable[[str, "BaseModel | None"], "HostServices"]
+
+
+class EngineRegistry:
+    """Loads engines on demand and keeps one instance for each engine with its settings."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        host_capabilities: frozenset[str],
+        make_host: MakeHost,
+        message_format: MessageFormat = "openai",
+    ) -> None:
+        self._settings = settings
+        self._capabilities = host_capabilities
+        self._loader = EngineLoader(settings, host_capabilities, make_host, message_format)
+        self._instances: dict[tuple[str, bytes], EngineInstance] = {}
+        self._opening: dict[tuple[str, bytes], asyncio.Task[EngineInstance]] = {}
+
+    @property
+    def default_id(self) -> str:
+        """The engine of sessions for which nothing else was configured."""
+        if self._settings.engine:
+            return self._settings.engine
+        return LEGACY if self._capabilities.issuperset(OWNS_HISTORY) else FALLBACK_ENGINE
+
+    @property
+    def instances(self) -> list[EngineInstance]:
+        """The engines that serve at present."""
+        return list(self._instances.values())
+
+    async def take(self, engine_id: str | None = None, config: bytes | None = None) -> EngineInstance:
+        """The engine by that id, with `config` (JSON object) above its configured settings.
+
+        Raises:
+            EngineUnavailable: it cannot be loaded or configured, or needs what the host does not offer.
+        """
+        engine_id = engine_id or self.default_id
+        key = (engine_id, config or b"")
+        instance = self._instances.get(key)
+        if instance is not None:
+            return instance
+        if engine_id in BUILT_IN and self._settings.entry(engine_id).isolation != "process":
+            instance = self._instances[key] = await self._instance(engine_id, config)
+            return instance
+        opening = self._opening.get(key)
+        if opening is None:
+            opening = self._opening[key] = asyncio.create_task(self._open(key, engine_id, config))
+        return await asyncio.shield(opening)
+
+    async def check(self, engine_id: str, config: bytes | None) -> None:
+        """Raise as `take` would if there were no fallback; an engine from outside is started for it."""
+        found = self._loader.usable(engine_id)
+        if not self.isolates(found):
+            self._loader.configured(self._loader.loaded(found), config)
+        elif (engine_id, config or b"") not in self._instances:
+            instance = await self._loader.made(found, config)
+            await instance.engine.dispose()
+
+    def check_settings(self, engine_id: str) -> None:
+        """Raise as `check` would, without starting an engine from outside.
+
+        Raises:
+            EngineUnavailable: it cannot be loaded, or its settings are wrong.
+        """
+        self._loader.configured(self._loader.loaded(self._loader.usable(engine_id)), None)
+
+    def isolates(self, found: Found) -> bool:
+        """Whether the engine runs in a process of its own."""
+        return self._loader.isolates(found)
+
+    def retire(self) -> list[EngineInstance]:
+        """Make room for fresh instances; returns the old ones, which may still be serving calls."""
+        old = list(self._instances.values())
+        self._instances.clear()
+        for instance in old:
+            instance.retired = True
+        return old
+
+    async def listing(self, active: str) -> list[EngineListing]:
+        """Every installed engine, with whether it could be selected."""
+        return list(
+            await asyncio.gather(*(self._listed(found, active) for found in self._loader.sources.all()))
+        )
+
+    async def _listed(self, found: Found, active: str) -> EngineListing:
+        from sidecar.protocol.engine import EngineListing
+
+        try:
+            info, reason = await self._described(found), None
+        except EngineUnavailable as error:
+            info, reason = _unknown(found.id), str(error)
+        return EngineListing(
+            id=info.id,
+            name=info.name,
+            version=info.version,
+            owns_compaction=info.owns_compaction,
+            turn_maintenance_mode=info.turn_maintenance_mode,
+            implements=info.implements,
+            host_requirements=info.host_requirements,
+            active=found.id == active,
+            available=reason is None,
+            reason=reason,
+        )
+
+    async def _described(self, found: Found) -> EngineInfo:
+        known = next((instance for (id, _), instance in self._instances.items() if id == found.id), None)
+        if known is not None and known.fallback_for is None:
+            return known.describe()
+        found = self._loader.usable(found.id)
+        if self.isolates(found):
+            try:
+                async with asyncio.timeout(_WAITS_FOR_A_LISTING_S):
+                    instance = await self._loader.made(found)
+            except TimeoutError:
+                reason = f"{found.id} did not load within {_WAITS_FOR_A_LISTING_S:.0f} s"
+                raise EngineUnavailable(found.id, reason) from None
+            await instance.engine.dispose()
+            return instance.describe()
+        kind = self._loader.loaded(found)
+        self._loader.configured(kind, None)
+        return describe(kind.info, optional_members(kind))
+
+    async def _open(self, key: tuple[str, bytes], engine_id: str, config: bytes | None) -> EngineInstance:
+        try:
+            instance = self._instances[key] = await self._instance(engine_id, config)
+            return instance
+        finally:
+            self._opening.pop(key, None)
+
+    async def _instance(self, engine_id: str, config: bytes | None) -> EngineInstance:
+        try:
+            return await self._loader.made(self._loader.usable(engine_id), config)
+        except EngineUnavailable as error:
+            if self._settings.on_engine_failure != LEGACY or engine_id == LEGACY:
+                raise
+            fallback = FallbackFor(id=engine_id, reason=str(error))
+            return await self._loader.made(self._loader.usable(LEGACY), None, fallback)
+
+
+def _unknown(engine_id: str) -> EngineInfo:
+    return EngineInfo(
+        id=engine_id,
+        name=engine_id,
+        version="unknown",
+        owns_compaction=engine_id in BUILT_IN,
+        turn_maintenance_mode="foreground",
+        implements=[],
+    )
+
+
+class SessionEngines:
+    """Finds the engine of a session, and remembers it for what must not wait for the store."""
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self._sidecar = sidecar
+        self._known: OrderedDict[tuple[str, str | None], EngineInstance] = OrderedDict()
+
+    def known(self, session_id: str, agent_id: str | None) -> EngineInstance | None:
+        """The engine of a session, if that is known without asking the store."""
+        return self._known.get((session_id, agent_id))
+
+    async def of(
+        self, session_id: str, agent_id: str | None, session_key: str | None = None
+    ) -> EngineInstance:
+        """The engine that serves a session, by what this process or another one has set.
+
+        A session that was prepared for a subagent under `session_key` begins with this.
+
+        Raises:
+            EngineUnavailable: the engine that was configured for it cannot serve.
+        """
+        sidecar = self._sidecar
+        exemption = sidecar.exempt and sidecar.exempt.of(session_id, session_key, agent_id)
+        if exemption is not None and exemption.ignores:
+            return await sidecar.registry.take(LEGACY)
+        known = exemption is not None or (session_id, agent_id) in self._known
+        if session_key is not None and not known:
+            await self._begin_spawned(session_id, session_key, agent_id)
+        owner, _ = await sidecar.sessions.owner(session_id)
+        own = await self.of_session(session_id, agent_id, owner)
+        owner = agent_id or owner
+        agents = await self.configured("agent", owner) if owner else SessionSettings(None, None)
+        instance = await sidecar.registry.take(own.engine or agents.engine, own.config or agents.config)
+        if instance.takes_note:
+            sidecar.take_note()
+        self._known[session_id, agent_id] = instance
+        if len(self._known) > MOST:
+            self._known.popitem(last=False)
+        return instance
+
+    async def configured(self, scope: Literal["session", "agent"], scope_id: str) -> SessionSettings:
+        """What `session/configure` has set."""
+        sidecar = self._sidecar
+        return await sidecar.store.settings(sidecar.profile.namespace, scope, scope_id)
+
+    async def of_session(self, session_id: str, agent_id: str | None, owner: str | None) -> SessionSettings:
+        """What `session/configure` has set for a session, as far as the agent is concerned."""
+        unset = SessionSettings(None, None)
+        own = unset if is_foreign(owner, agent_id) else await self.configured("session", session_id)
+        if agent_id is None or owner == agent_id:
+            return own
+        waiting = await self.configured("session", set_for(session_id, agent_id))
+        return SessionSettings(waiting.engine or own.engine, waiting.config or own.config)
+
+    def forget(self) -> None:
+        """Ask the store again which engine serves which session."""
+        self._known.clear()
+
+    def buffering(self) -> Iterator[str]:
+        """Ids of sessions whose engine has their turns handed over as episodes."""
+        return (session_id for (session_id, _), instance in self._known.items() if instance.buffers_episodes)
+
+    async def _begin_spawned(self, session_id: str, session_key: str, agent_id: str | None) -> None:
+        """Let the session be the child that waits for the agent under its key, if one does."""
+        sidecar = self._sidecar
+        waiting = await sidecar.store.spawns_of_key(sidecar.profile.namespace, session_key)
+        if not any(spawn.child_id is None for spawn in waiting):
+            return
+        owner, _ = await sidecar.sessions.owner(session_id)
+        if not is_foreign(owner, agent_id):
+            await sidecar.store.write(BeginSpawn(sidecar.ref(session_id), session_key, agent_id=agent_id))
+
+
+class EngineLoader:
+    """Finds, loads and configures engines, in this process or in one of their own."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        host_capabilities: frozenset[str],
+        make_host: MakeHost,
+        message_format: MessageFormat,
+    ) -> None:
+        self._settings = settings
+        self._capabilities = host_capabilities
+        self._make_host = make_host
+        self._message_format: MessageFormat = message_format
+        self.sources = EngineSources(links=settings.links_file, paths=settings.load_paths)
+
+    def isolates(self, found: Found) -> bool:
+        """Whether the engine runs in a process of its own."""
+        wanted = self._settings.entry(found.id).isolation
+        return wanted == "process" or (wanted is None and not found.is_built_in)
+
+    async def made(
+        self, found: Found, config: bytes | None = None, fallback_for: FallbackFor | None = None
+    ) -> EngineInstance:
+        """The engine with an instance of its own, in this process or another one.
+
+        Raises:
+            EngineUnavailable: it does not load, its settings are wrong, or the host lacks what it needs.
+        """
+        if self.isolates(found):
+            return await self._isolated(found, config)
+        kind = self.loaded(found)
+        settings = self.configured(kind, config)
+        try:
+            engine = kind(self._make_host(found.id, settings))
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            raise EngineUnavailable(found.id, f"{found.id} does not start: {error}") from error
+        return EngineInstance(
+            engine=engine,
+            own=optional_members(kind),
+            stores=stores_plainly(kind),
+            buffers_episodes=kind.buffers_episodes,
+            shortens_results=kind.shortens_results,
+            takes_note=found.is_built_in and kind.take_note is not ContextEngine.take_note,
+            trusted=found.is_built_in,
+            config=config or b"",
+            fallback_for=fallback_for,
+        )
+
+    async def _isolated(self, found: Found, config: bytes | None) -> EngineInstance:
+        from sidecar.server.engines.proxy.engine import RemoteEngine
+        from sidecar.server.engines.proxy.process import EngineRefused, ProcessFailed
+
+        if found.problem:
+            raise EngineUnavailable(found.id, found.problem)
+        try:
+            engine = await RemoteEngine.start(self._make_host(found.id, None), self._plan(found, config))
+        except (EngineRefused, ProcessFailed) as error:
+            raise _refused(found.id, str(error)) from error
+        try:
+            self._meets_requirements(found.id, engine.info.host_requirements)
+        except EngineUnavailable:
+            await engine.dispose()
+            raise
+        return EngineInstance(
+            engine=engine,
+            own=engine.own_members,
+            stores=engine.stores_plainly,
+            own_tools=engine.own_tools,
+            buffers_episodes=engine.buffers,
+            shortens_results=engine.shortens,
+            trusted=False,
+            isolated=True,
+            config=config or b"",
+        )
+
+    def _plan(self, found: Found, config: bytes | None) -> ProcessPlan:
+        from sidecar.server.engines.proxy.process import ProcessPlan
+
+        return ProcessPlan(
+            found=found,
+            config=self._values(found.id, config),
+            memory_limit_mb=self._settings.entry(found.id).memory_limit_mb,
+            hidden=self._settings.private_places,
+            environment=self._settings.entry(found.id).environment,
+            message_format=self._message_format,
+            capabilities=self._capabilities,
+            counter=self._settings.token_counter,
+        )
+
+    def usable(self, engine_id: str) -> Found:
+        """Where the engine comes from.
+
+        Raises:
+            EngineUnavailable: there is none of that id, or it is switched off.
+        """
+        if not self._settings.entry(engine_id).enabled:
+            raise EngineUnavailable(
+                engine_id, f"{engine_id} is switched off: set plugins.entries.{engine_id}.enabled to true"
+            )
+        found = self.sources.named(engine_id)
+        if found is None:
+            names = ", ".join(sorted(known.id for known in self.sources.all()))
+            raise EngineUnavailable(engine_id, f"there is no engine {engine_id!r}; installed are: {names}")
+        return found
+
+    def loaded(self, found: Found) -> type[ContextEngine]:
+        """The class of the engine.
+
+        Raises:
+            EngineUnavailable: it does not load, or needs what the host does not offer.
+        """
+        try:
+            kind = load_engine(found)
+        except EngineNotLoadable as error:
+            raise EngineUnavailable(found.id, str(error), fix=MEND_ENGINE) from error
+        self._meets_requirements(found.id, kind.info.host_requirements)
+        return kind
+
+    def _meets_requirements(self, engine_id: str, requirements: tuple[str, ...]) -> None:
+        missing = tuple(r for r in requirements if r not in self._capabilities)
+        if missing:
+            raise EngineUnavailable(
+                engine_id,
+                f"{engine_id} needs a host that answers {', '.join(missing)}: declare it in hostCapabilities",
+                missing,
+            )
+
+    def configured(self, kind: type[ContextEngine], config: bytes | None) -> BaseModel | None:
+        """The settings of the engine, `config` above the general ones.
+
+        Raises:
+            EngineUnavailable: they are wrong; the text names the key.
+        """
+        try:
+            return validated_settings(kind, self._values(kind.info.id, config))
+        except (SettingsRefused, EngineNotLoadable) as error:
+            raise _refused(kind.info.id, str(error)) from None
+
+    def _values(self, engine_id: str, config: bytes | None) -> Mapping[str, Any]:
+        above: dict[str, Any] = json.decode(config) if config else {}
+        return {**self._settings.entry(engine_id).config, **above}
+
+
+def _refused(engine_id: str, problem: str) -> EngineUnavailable:
+    """Why an engine does not begin to serve, and what to do about it."""
+    if problem.startswith("plugins.entries."):
+        return SettingsWrong(engine_id, problem, fix=MEND_SETTING)
+    return EngineUnavailable(engine_id, problem, fix=MEND_ENGINE)

@@ -1,1 +1,0 @@
-"""One file per method area: params in, results out."""

@@ -1,1 +1,0 @@
-"""Hands requests and calls of engines over to OpenTelemetry, where that is asked for; never what they say."""

@@ -1,1 +1,0 @@
-"""The session store in memory."""

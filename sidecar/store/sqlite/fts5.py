@@ -1,0 +1,368 @@
+"""The search index of a SQLite store: two full-text tables of SQLite's own, without the texts.
+
+`search_words` has the words of every message, and its role, turn and tools. `search_parts` has every three
+characters of its folded text. Their rowids are places, see `sidecar.store.search.scope`. Messages are indexed
+behind their commit in the order of their row ids: those from the mark `search_from` on are not yet.
+
+A message is taken out of the index in the transaction that erases or moves it. SQLite notes that apart from
+the index: nothing finds the message any more, and `purge` rewrites the index without it.
+"""
+
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+
+from sidecar.store.records import MessageRow, SessionRecord
+from sidecar.store.search import Extract, Searchable, plain_text
+from sidecar.store.search.query import SHORTEST_PART, Groups, facets, kept
+from sidecar.store.search.scope import MOST_POSITION, place_of, position_of, uid_of
+from sidecar.store.search.terms import asked, fold, prepared
+from sidecar.store.sqlite.connection import Connection, Row
+from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
+
+FORMAT = 1
+"""What is made of a text for the index; an index of another format is made anew."""
+TABLES = ("search_words", "search_parts")
+_FEW_WAITING = 20_000
+"""Rows that are sooner gone through than the positions of a session."""
+_LONGEST = 8 << 20
+"""Characters of a message that are indexed; what is longer is found by its beginning."""
+_PAGES = 64
+"""Pages of an index that are rewritten in one step."""
+_SHARE = 100
+"""An erasure waits so many times as long as the purge will take, about, before it is purged."""
+_PAGES_A_SECOND = 3_000
+_LATEST_S = 24 * 3600.0
+_AT_END_S = 2.0
+_AT_ONCE_S = 0.05
+_MARK = "SELECT value FROM marks WHERE name = ?"
+_MARKS = "SELECT name, value FROM marks WHERE name IN ('search_format', 'search_parts', 'search_from')"
+_SET_MARK = "INSERT OR REPLACE INTO marks VALUES (?, ?)"
+_NEXT = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE row_id >= ? ORDER BY row_id LIMIT ?"
+_READABLE = (
+    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE namespace = ?1 "
+    "AND (?2 IS NULL OR agent_id IS NULL OR agent_id = ?2) ORDER BY uid LIMIT ?3"
+)
+
+
+class FTS5Reads(SQLiteReads):
+    """`SearchReads` over one connection."""
+
+    has_parts = False
+    _indexed_to = 0
+
+    def refresh(self) -> None:
+        """Look at how far the index reaches, in the state of the store that is read from now on."""
+        marks = dict(self.query(_MARKS))
+        current = marks.get("search_format") == FORMAT
+        self.has_parts = current and marks.get("search_parts") == 1
+        self._indexed_to = marks.get("search_from", 0) if current else 0
+
+    def with_terms(self, groups: Groups, low: int, high: int, limit: int, *, newest: bool) -> list[int]:
+        """See `SearchReads`."""
+        wanted = " AND ".join(f"({' OR '.join(asked(term.word) for term in group)})" for group in groups)
+        return self._matching("search_words", wanted, low, high, limit, newest=newest)
+
+    def with_parts(self, parts: Sequence[str], low: int, high: int, limit: int, *, newest: bool) -> list[int]:
+        """See `SearchReads`."""
+        found = dict.fromkeys(
+            part[at : at + SHORTEST_PART] for part in parts for at in range(len(part) - SHORTEST_PART + 1)
+        )
+        wanted = " AND ".join('"' + part.replace('"', '""') + '"' for part in found)
+        return self._matching("search_parts", wanted, low, high, limit, newest=newest)
+
+    def not_indexed(self, low: int, high: int, limit: int) -> list[int]:
+        """See `SearchReads`."""
+        start = self._indexed_to
+        newest = self.value("SELECT max(row_id) FROM messages") or 0
+        if newest < start:
+            return []
+        uids = uid_of(low), uid_of(high)
+        if newest - start < _FEW_WAITING:
+            rows = self.query(
+                "SELECT session, position FROM messages WHERE row_id >= ? AND +session BETWEEN ? AND ?",
+                (start, *uids),
+            )
+        elif uids[0] == uids[1]:
+            rows = self.query(
+                "SELECT session, position FROM messages INDEXED BY message_by_position WHERE session = ? "
+                "AND position BETWEEN ? AND ? AND row_id >= ? ORDER BY position DESC LIMIT ?",
+                (uids[0], position_of(low), position_of(high), start, limit),
+            )
+        else:
+            rows = self.query(
+                "SELECT session, position FROM messages INDEXED BY message_by_position "
+                "WHERE session BETWEEN ? AND ? AND row_id >= ? ORDER BY session DESC, position DESC LIMIT ?",
+                (*uids, start, limit),
+            )
+        places = sorted(place_of(*row) for row in rows if row[1] <= MOST_POSITION)
+        return [place for place in places if low <= place <= high][-limit:]
+
+    def rows_at(self, places: Sequence[int]) -> list[MessageRow]:
+        """See `SearchReads`."""
+        return [MessageRow._make(row) for row in self._at(MESSAGE_COLUMNS, places)]
+
+    def row_ids_at(self, places: Sequence[int]) -> dict[int, int]:
+        """See `SearchReads`."""
+        found = self._at("session, position, row_id", places)
+        return {place_of(session, position): row_id for session, position, row_id in found}
+
+    def mean_size(self, low: int, high: int, most: int) -> float:
+        """See `SearchReads`."""
+        found = self.value(
+            "SELECT avg(size) FROM (SELECT length(body) AS size FROM messages "
+            "WHERE (session, position) BETWEEN (?, ?) AND (?, ?) "
+            "ORDER BY session DESC, position DESC LIMIT ?)",
+            (uid_of(low), position_of(low), uid_of(high), position_of(high), most),
+        )
+        return found or 0.0
+
+    def stamps_at(self, places: Sequence[int]) -> dict[int, int]:
+        """See `SearchReads`."""
+        found = self._at("session, position, timestamp_ms", places)
+        return {place_of(session, position): stamp for session, position, stamp in found}
+
+    def readable(self, namespace: str, agent_id: str | None, limit: int | None) -> list[SessionRecord]:
+        """See `SearchReads`."""
+        found = self.query(_READABLE, (namespace, agent_id, -1 if limit is None else limit))
+        return [session_record(row) for row in found]
+
+    def message_total(self) -> int:
+        """See `SearchReads`."""
+        return self.value("SELECT max(row_id) FROM messages") or 0
+
+    def newest_session(self) -> int:
+        """See `SearchReads`."""
+        return self.value("SELECT max(uid) FROM sessions") or 0
+
+    def children_of(self, uid: int) -> list[SessionRecord]:
+        """See `SearchReads`."""
+        found = self.query(f"SELECT {SESSION_COLUMNS} FROM sessions WHERE parent = ? ORDER BY uid", (uid,))
+        return [session_record(row) for row in found]
+
+    def owner(self, uid: int) -> SessionRecord | None:
+        """See `SearchReads`."""
+        found = self.query(f"SELECT {SESSION_COLUMNS} FROM sessions WHERE uid = ?", (uid,))
+        return session_record(found[0]) if found else None
+
+    def _matching(
+        self, table: str, wanted: str, low: int, high: int, limit: int, *, newest: bool
+    ) -> list[int]:
+        if not self._indexed_to:
+            return []
+        found = self.query(
+            f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid BETWEEN ? AND ? "
+            f"ORDER BY rowid {'DESC' if newest else 'ASC'} LIMIT ?",
+            (wanted, low, high, limit),
+        )
+        return [place for (place,) in found]
+
+    def _at(self, columns: str, places: Sequence[int]) -> Iterator[Row]:
+        by_session: dict[int, list[int]] = {}
+        for place in places:
+            by_session.setdefault(uid_of(place), []).append(position_of(place))
+        for uid, positions in by_session.items():
+            for start in range(0, len(positions), 500):
+                some = positions[start : start + 500]
+                yield from self.query(
+                    f"SELECT {columns} FROM messages WHERE session = ? "
+                    f"AND position IN ({', '.join('?' * len(some))})",
+                    (uid, *some),
+                )
+
+
+def erase(reads: SQLiteReads, uid: int, first: int, last: int, now_ms: int) -> None:
+    """Take messages of a session out of the index, inside the transaction that erases or moves them."""
+    bounds = place_of(uid, first), place_of(uid, last)
+    erased = 0
+    for table in TABLES:
+        reads.query(f"DELETE FROM {table} WHERE rowid BETWEEN ? AND ?", bounds)
+        erased += reads.connection.changes()
+    if erased:
+        reads.query("INSERT OR IGNORE INTO marks VALUES ('search_erased', ?)", (now_ms,))
+
+
+class Indexer:
+    """Indexes what was committed, a few messages at a time, on the writer's connection."""
+
+    def __init__(self, connection: Connection, extract: Extract, *, parts: bool) -> None:
+        self._reads = SQLiteReads(connection)
+        self._connection = connection
+        self._extract = extract
+        self._parts = parts
+        self.indexed_to = 0
+        """The first row id that is not indexed, as far as known."""
+        self._owners: dict[int, SessionRecord] = {}
+        self._waiting = True
+        self._purging: list[str] | None = None
+        self._failed = False
+        self.adopt()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether messages wait to be indexed."""
+        return self._waiting and not self._failed
+
+    def note(self) -> None:
+        """Say that something was committed."""
+        self._waiting = True
+        self._failed = False
+
+    def adopt(self) -> None:
+        """Take over the index as it is, or empty it where it is of another kind than is made now."""
+        kind = (FORMAT, int(self._parts))
+        with self._step():
+            found = self._mark("search_format"), self._mark("search_parts")
+            if found != kind:
+                for table in TABLES:
+                    self._reads.query(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+                for name, value in zip(("search_format", "search_parts"), kind, strict=True):
+                    self._reads.query(_SET_MARK, (name, value))
+                self._reads.query(_SET_MARK, ("search_from", 1))
+
+    def index(self, most: int) -> int:
+        """Index up to `most` messages; how many there were. A fault is logged and ends the work for now."""
+        try:
+            with self._step():
+                return self._index(most)
+        except Exception as error:
+            _report(error)
+            self._failed = True
+            return 0
+
+    def _index(self, most: int) -> int:
+        start = self._mark("search_from") or 0
+        rows = [MessageRow._make(row) for row in self._reads.query(_NEXT, (start, most))]
+        if not rows:
+            self._waiting = False
+            return 0
+        rows.sort(key=lambda row: (row.session, row.position))
+        words: list[tuple[int, str]] = []
+        parts: list[tuple[int, str]] = []
+        for row in rows:
+            if row.position > MOST_POSITION:
+                continue
+            place = place_of(row.session, row.position)
+            searchable = self._searchable(row)
+            text = searchable.text[:_LONGEST]
+            words.append((place, encodable(" ".join((prepared(text), *facets(row, searchable))))))
+            if self._parts:
+                parts.append((place, encodable(kept(fold(text)))))
+        cursor = self._connection.cursor()
+        cursor.executemany("INSERT INTO search_words (rowid, terms) VALUES (?, ?)", words)
+        cursor.executemany("INSERT INTO search_parts (rowid, text) VALUES (?, ?)", parts)
+        self.indexed_to = max(row.row_id for row in rows) + 1
+        self._reads.query(_SET_MARK, ("search_from", self.indexed_to))
+        self._waiting = len(rows) == most
+        return len(rows)
+
+    def purge_due_s(self) -> float | None:
+        """Seconds until what was erased is to be purged, `None` where nothing was.
+
+        A purge rewrites the whole index, so it waits until it is a small part of what is done.
+        """
+        if self._mark("search_purging") is not None:
+            return 0.0
+        erased_ms = self._mark("search_erased")
+        if erased_ms is None:
+            return None
+        return max(0.0, min(_LATEST_S, self._purge_s() * _SHARE) - (time.time() - erased_ms / 1000))
+
+    def purge(self) -> bool:
+        """Rewrite a part of the index without what was erased; whether there is more to rewrite."""
+        try:
+            with self._step():
+                return self._purge()
+        except Exception as error:
+            _report(error)
+            return False
+
+    def purge_at_once(self) -> None:
+        """Leave nothing of what was erased, where that takes no time."""
+        if self.purge_due_s() is not None and self._purge_s() <= _AT_ONCE_S:
+            while self.purge():
+                pass
+
+    def purge_at_end(self) -> None:
+        """Leave no word of what was erased; parts of words stay for the next start where they are many."""
+        if self.purge_due_s() is None:
+            return
+        short = self._purge_s() <= _AT_END_S
+        while self.purge() and (short or self._purging != [TABLES[1]]):
+            pass
+
+    def _purge(self) -> bool:
+        if self._purging is None:
+            erased_ms = self._mark("search_erased")
+            if erased_ms is not None:  # what is erased from now on is left to the next purge
+                self._reads.query(_SET_MARK, ("search_purging", erased_ms))
+                self._reads.query("DELETE FROM marks WHERE name = 'search_erased'")
+            elif self._mark("search_purging") is None:
+                return False
+            self._purging = list(TABLES)
+            self._merge(self._purging[0], -_PAGES)
+        elif not self._merge(self._purging[0], _PAGES):
+            del self._purging[0]
+            if not self._purging:
+                self._purging = None
+                self._reads.query("DELETE FROM marks WHERE name = 'search_purging'")
+                return False
+            self._merge(self._purging[0], -_PAGES)
+        return True
+
+    def _purge_s(self) -> float:
+        """How long a purge takes, about."""
+        counts = (self._reads.value(f"SELECT count(*) FROM {table}_data") for table in TABLES)
+        return sum(counts) / _PAGES_A_SECOND
+
+    def _merge(self, table: str, pages: int) -> bool:
+        """Whether something was merged."""
+        before = self._reads.value("SELECT total_changes()")
+        self._reads.query(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (pages,))
+        return self._reads.value("SELECT total_changes()") - before >= 2
+
+    def _searchable(self, row: MessageRow) -> Searchable:
+        """What is searched of a message; where that cannot be told, all of it, so that the others go on."""
+        try:
+            return self._extract(self._owner(row.session), row.body)
+        except Exception as error:
+            _report(error)
+            return plain_text(self._owner(row.session), row.body)
+
+    def _owner(self, uid: int) -> SessionRecord:
+        if uid not in self._owners:
+            if len(self._owners) > 4096:
+                self._owners.clear()
+            self._owners[uid] = self._reads.session_of(uid)
+        return self._owners[uid]
+
+    def _mark(self, name: str) -> int | None:
+        return self._reads.value(_MARK, (name,))
+
+    @contextmanager
+    def _step(self) -> Generator[None]:
+        """One transaction, not waited for: what is lost with the power is indexed again."""
+        connection = self._connection
+        connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        finally:
+            connection.execute("PRAGMA synchronous = FULL")
+
+
+def encodable(text: str) -> str:
+    """The text without halves of surrogate pairs, which no file takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _report(error: Exception) -> None:
+    import logging
+
+    logging.getLogger(__name__).error("indexing failed; searches look at the messages", exc_info=error)

@@ -1,0 +1,516 @@
+"""The gateway between a program and the API of its model: real processes, HTTP on loopback."""
+
+import asyncio
+import http.client
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mcp
+import mcp.types
+import msgspec
+import pytest
+from aiohttp import web
+
+from tests.e2e.processes_of import children_of
+from tests.model_api import Body, ModelApis, bare, prompt_tokens
+
+LIMIT_S = 60.0
+COMMAND = str(Path(sys.executable).with_name("context-sidecar"))
+KEY = "sk-ant-a-key-that-nobody-else-has"
+CLAUDE = {"x-claude-code-session-id": "5c0375b4-0000", "x-api-key": KEY, "anthropic-version": "2023-06-01"}
+CODEX = {"session-id": "01a2", "thread-id": "01a2", "authorization": f"Bearer {KEY}"}
+TOOLS = [{"name": "Bash", "description": "Run a command.", "input_schema": {"type": "object"}}]
+
+
+class Running:
+    """A gateway process, and a program that speaks with it."""
+
+    def __init__(self, state: Path, upstream: str, *options: str) -> None:
+        self.state = state
+        command = [COMMAND, "gateway", "--state-dir", str(state), *options]
+        command += ["--upstream-anthropic", upstream, "--upstream-openai", upstream]
+        environment = {**os.environ, "HOME": str(state.parent), "XDG_CONFIG_HOME": str(state.parent)}
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=environment, cwd=state.parent
+        )
+        assert self.process.stderr is not None
+        first = self.process.stderr.readline()
+        found = re.search(r":(\d+), engine", first)
+        assert found is not None, first + self.process.stderr.read()
+        self.port = int(found[1])
+
+    def ask(
+        self, path: str, body: Any, headers: dict[str, str] | None = None, method: str = "POST"
+    ) -> tuple[int, bytes, dict[str, str]]:
+        """Status, body and headers of the answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request(method, path, raw, {"content-type": "application/json", **(headers or {})})
+        answer = connection.getresponse()
+        try:
+            return answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()}
+        finally:
+            connection.close()
+
+    def close(self) -> str:
+        """End it; returns what it wrote to standard error."""
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.stderr is not None
+        with self.process.stderr:
+            said = self.process.stderr.read()
+        assert self.process.wait(LIMIT_S) == 0
+        return said
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def upstream() -> Iterator[ModelApis]:
+    with ModelApis() as apis:
+        yield apis
+
+
+@pytest.fixture
+def start(tmp_path: Path, upstream: ModelApis) -> Iterator[Start]:
+    running: list[Running] = []
+
+    def begin(*options: str) -> Running:
+        running.append(Running(tmp_path / "state", upstream.url, *options))
+        return running[-1]
+
+    yield begin
+    for each in running:
+        assert each.process.stderr is not None
+        each.process.kill()
+        each.process.wait(LIMIT_S)
+        each.process.stderr.close()
+
+
+def called(number: int) -> list[Body]:
+    """A call and its result, as Claude Code sends them."""
+    use = {
+        "type": "tool_use",
+        "id": f"toolu_{number}",
+        "name": "Bash",
+        "input": {"command": f"step {number}"},
+    }
+    output = f"result {number}: " + " ".join(f"line {number}.{n} of the log" for n in range(120))
+    result = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": output}
+    return [
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]},
+        {"role": "system", "content": f"<total_tokens>{99_000 - number} tokens left</total_tokens>"},
+    ]
+
+
+def claude_body(messages: list[Body], **more: Any) -> Body:
+    """A request as Claude Code makes it: the newest message has the cache marker."""
+    sent = json.loads(json.dumps(messages))
+    newest = next(message for message in reversed(sent) if message["role"] == "user")
+    newest["content"] = bare(newest)["content"]
+    newest["content"][-1]["cache_control"] = {"type": "ephemeral"}
+    system = [{"type": "text", "text": "You are an agent.", "cache_control": {"type": "ephemeral"}}]
+    return {"model": "claude-x", "max_tokens": 1000, "stream": True, "system": system, "tools": TOOLS} | {
+        "messages": sent,
+        **more,
+    }
+
+
+OPENING: list[Body] = [
+    {"role": "user", "content": [{"type": "text", "text": "Mend the build. The ticket is QX-4711."}]},
+    {"role": "system", "content": "Agents: explorer, planner."},
+]
+
+
+def claude_session(running: Running, turns: int) -> list[Body]:
+    """Let a program call tools, one request a turn; returns its whole history."""
+    history = [*OPENING]
+    for number in range(turns):
+        status, _, _ = running.ask("/v1/messages?beta=true", claude_body(history), CLAUDE)
+        assert status == 200
+        history += called(number)
+    return history
+
+
+def test_a_request_that_fits_goes_upstream_byte_for_byte(start: Start, upstream: ModelApis) -> None:
+    running = start()
+    body = json.dumps(claude_body([*OPENING, *called(1)], metadata={"odd  spacing": 1.50}), indent=1).encode()
+    status, answer, headers = running.ask("/v1/messages?beta=true", body, CLAUDE)
+    assert (status, upstream.bodies) == (200, [body])
+    assert b"answer 1" in answer
+    assert headers["content-type"] == "text/event-stream"
+    sent = {name.lower(): value for name, value in upstream.headers[0].items()}
+    assert sent["x-api-key"] == KEY
+    assert "user-agent" not in sent
+
+
+def test_a_history_past_the_window_is_valid_fits_and_extends_the_request_before(
+    start: Start, upstream: ModelApis
+) -> None:
+    running = start("--window", "16k")
+    claude_session(running, 60)
+    assert upstream.faults == []
+    sent = upstream.requests
+    assert all(prompt_tokens(body) + 1000 <= 16_000 for body in sent)
+    assert any(len(body["messages"]) < len(before["messages"]) for before, body in itertools.pairwise(sent))
+    bodies = [[bare(message) for message in body["messages"]] for body in sent]
+    extended = [now[: len(before)] == before for before, now in itertools.pairwise(bodies)]
+    assert sum(extended) >= 50, extended
+    assert all("Agents: explorer" in str(body) for body in bodies), "the program's instructions stay"
+
+
+def test_a_sidecar_that_dies_leaves_requests_as_they_are_and_is_started_again(
+    start: Start, upstream: ModelApis
+) -> None:
+    running = start("--window", "16k")
+    history = claude_session(running, 40)
+    for pid in children_of(running.process.pid):
+        os.kill(pid, signal.SIGKILL)
+    body = json.dumps(claude_body(history)).encode()
+    assert running.ask("/v1/messages", body, CLAUDE)[0] == 200
+    assert upstream.bodies[-1] == body
+    upstream.bodies.clear()
+    for _ in range(200):
+        assert running.ask("/v1/messages", body, CLAUDE)[0] == 200
+        if upstream.bodies[-1] != body:
+            break
+    assert len(upstream.requests[-1]["messages"]) < len(history)
+    assert running.close().count("The sidecar failed") == 1
+
+
+def test_a_sidecar_that_is_not_there_never_stands_in_the_way(start: Start, upstream: ModelApis) -> None:
+    running = start("--sidecar", "/no/such/program")
+    body = json.dumps(claude_body([*OPENING, *called(1)])).encode()
+    assert running.ask("/v1/messages", body, CLAUDE)[0] == 200
+    assert upstream.bodies == [body]
+    assert "The sidecar failed" in running.close()
+
+
+@pytest.mark.parametrize("status", [401, 429, 500, 529])
+def test_an_error_of_the_provider_comes_back_as_it_is(start: Start, upstream: ModelApis, status: int) -> None:
+    upstream.script = lambda _body, _number: web.Response(
+        status=status, body=b'{"type":"error"}', headers={"retry-after": "7", "request-id": "req_1"}
+    )
+    got, body, headers = start().ask("/v1/messages", claude_body([*OPENING, *called(1)]), CLAUDE)
+    assert (got, body, headers["retry-after"], headers["request-id"]) == (
+        status,
+        b'{"type":"error"}',
+        "7",
+        "req_1",
+    )
+    assert len(upstream.bodies) == 1
+
+
+def test_a_stream_that_breaks_upstream_breaks_for_the_program(start: Start, upstream: ModelApis) -> None:
+    upstream.script = lambda _body, _number: None
+    with pytest.raises((http.client.HTTPException, OSError)):
+        start().ask("/v1/messages", claude_body([*OPENING, *called(1)]), CLAUDE)
+
+
+def test_a_prompt_that_is_too_long_for_the_provider_is_sent_once_more_and_shorter(
+    start: Start, upstream: ModelApis
+) -> None:
+    def refuse(body: Body, number: int) -> web.StreamResponse | str:
+        tokens = prompt_tokens(body)
+        too_long = {
+            "type": "error",
+            "error": {"message": f"prompt is too long: {tokens} tokens > 9000 maximum"},
+        }
+        return web.json_response(too_long, status=400) if tokens > 9_000 else f"answer {number}"
+
+    upstream.script = refuse
+    running = start("--window", "200k")
+    claude_session(running, 40)
+    tokens = [prompt_tokens(body) for body in upstream.requests]
+    assert 1 <= sum(count > 9_000 for count in tokens) <= 5, "what was refused is remembered"
+    assert upstream.faults == []
+
+
+def test_claude_code_gets_its_summary_from_the_engine_and_goes_on_from_it(
+    start: Start, upstream: ModelApis
+) -> None:
+    running = start("--window", "64k")
+    history = claude_session(running, 12)
+    asked = json.loads(json.dumps(history))
+    asked[-2]["content"].append({"type": "text", "text": "CRITICAL: Respond with TEXT ONLY. Summarise."})
+    before = len(upstream.bodies)
+    _, answer, _ = running.ask("/v1/messages", claude_body(asked), CLAUDE)
+    assert len(upstream.bodies) == before, "no model is asked"
+    said = "".join(
+        json.loads(line[5:])["delta"].get("text", "")
+        for line in answer.decode().splitlines()
+        if line.startswith("data:") and '"content_block_delta"' in line
+    )
+    assert said.startswith("<summary>")
+    assert "QX-4711" in said
+    begun: list[Body] = [
+        {"role": "user", "content": [{"type": "text", "text": f"This session goes on. {said}"}]},
+        {"role": "user", "content": [{"type": "text", "text": "Go on, please."}]},
+    ]
+    assert running.ask("/v1/messages", claude_body(begun), CLAUDE)[0] == 200
+    assert upstream.faults == []
+    assert "QX-4711" in str(upstream.requests[-1]["messages"])
+    assert bare(upstream.requests[-1]["messages"][-1])["content"][-1]["text"] == "Go on, please."
+
+
+def items(number: int) -> list[Body]:
+    """A call with its reasoning and its result, as Codex sends them."""
+    output = f"result {number}: " + " ".join(f"line {number}.{n} of the log" for n in range(120))
+    call = {"type": "function_call", "name": "exec", "arguments": "{}", "call_id": f"c{number}"}
+    return [
+        {"type": "reasoning", "id": f"rs{number}", "summary": [], "encrypted_content": f"E{number}"},
+        call,
+        {"type": "function_call_output", "call_id": f"c{number}", "output": output},
+    ]
+
+
+def said(role: str, text: str) -> Body:
+    """An item with a text."""
+    return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+
+
+CODEX_OPENING = [said("developer", "You are Codex."), said("user", "Mend the build. The ticket is QX-4711.")]
+
+
+def codex_body(history: list[Body]) -> Body:
+    """A request as Codex makes it."""
+    return {"model": "gpt-5.5", "stream": True, "tools": TOOLS, "input": history}
+
+
+def compact(running: Running, history: list[Body], headers: dict[str, str] = CODEX) -> Body:
+    """The item that stands for the history from now on."""
+    body = codex_body([*history, {"type": "compaction_trigger"}])
+    status, answer, _ = running.ask("/v1/responses", body, headers)
+    assert status == 200
+    done = [json.loads(line[5:]) for line in answer.decode().splitlines() if line.startswith("data:")]
+    assert done[-1]["type"] == "response.completed"
+    [item] = done[-1]["response"]["output"]
+    return item
+
+
+def test_codex_gets_a_handle_that_is_expanded_also_after_a_restart_and_in_a_fork(
+    start: Start, upstream: ModelApis
+) -> None:
+    running = start("--window", "64k")
+    history = [*CODEX_OPENING, *(item for number in range(10) for item in items(number))]
+    handle = compact(running, history)
+    assert (handle["type"], upstream.bodies) == ("compaction", [])
+    running.close()
+    running = start("--window", "64k")
+    later = [*CODEX_OPENING, handle, said("user", "Which ticket was it?")]
+    for headers in (CODEX, {**CODEX, "thread-id": "another", "session-id": "another"}):
+        assert running.ask("/v1/responses", codex_body(later), headers)[0] == 200
+        sent = upstream.requests[-1]["input"]
+        assert upstream.faults == []
+        assert "QX-4711" in str(sent)
+        assert "result 3" in str(sent) or "step" in str(sent) or "ctx:summary" in str(sent)
+        assert sent[-1]["content"][0]["text"] == "Which ticket was it?"
+
+
+def test_a_handle_is_replaced_by_its_summary_where_no_sidecar_can_be_asked(
+    start: Start, upstream: ModelApis
+) -> None:
+    running = start("--window", "64k")
+    handle = compact(running, [*CODEX_OPENING, *items(1)])
+    running.close()
+    running = start("--sidecar", "/no/such/program")
+    later = [*CODEX_OPENING, handle, said("user", "Which ticket was it?")]
+    assert running.ask("/v1/responses", codex_body(later), CODEX)[0] == 200
+    assert upstream.faults == []
+    assert "QX-4711" in str(upstream.requests[-1]["input"][1])
+
+
+def test_a_responses_stream_that_fails_for_its_length_is_asked_for_again(
+    start: Start, upstream: ModelApis
+) -> None:
+    def refuse(body: Body, number: int) -> web.StreamResponse | str:
+        error = {"code": "context_length_exceeded", "message": "Your input exceeds the context window."}
+        failed = {"type": "response.failed", "response": {"id": "r", "error": error}}
+        text = 'event: response.created\ndata: {"type":"response.created"}\n\n'
+        text += f"event: response.failed\ndata: {json.dumps(failed)}\n\n"
+        too_long = prompt_tokens(body) > 9_000
+        return web.Response(text=text, content_type="text/event-stream") if too_long else f"answer {number}"
+
+    upstream.script = refuse
+    running = start("--window", "200k")
+    history = [*CODEX_OPENING]
+    for number in range(40):
+        _, answer, _ = running.ask("/v1/responses", codex_body(history), CODEX)
+        assert b"response.completed" in answer
+        assert b"response.failed" not in answer
+        history += items(number)
+    assert upstream.faults == []
+
+
+def test_a_program_of_chat_completions_gets_an_engine_too(start: Start, upstream: ModelApis) -> None:
+    running = start("--window", "8k")
+    history: list[Body] = [{"role": "system", "content": "Be brief."}]
+    for number in range(40):
+        history.append({"role": "user", "content": f"question {number} " + "about the weather in Rome " * 30})
+        body = {"model": "local", "stream": True, "max_tokens": 500, "messages": history}
+        assert running.ask("/v1/chat/completions", body)[0] == 200
+        history.append({"role": "assistant", "content": f"answer {number} " + "rain is likely again " * 20})
+    sent = upstream.requests
+    assert upstream.faults == []
+    assert len(sent[-1]["messages"]) < len(history)
+    assert all(prompt_tokens(body) + 500 <= 8_000 for body in sent)
+
+
+def test_everything_else_is_passed_through_unread(start: Start, upstream: ModelApis) -> None:
+    running = start()
+    assert json.loads(running.ask("/v1/models?limit=5", b"", {}, "GET")[1]) == {
+        "path": "/v1/models?limit=5",
+        "method": "GET",
+    }
+    counted = b'{ "model": "claude-x", "messages": [] }'
+    running.ask("/v1/messages/count_tokens", counted, CLAUDE)
+    off = json.dumps(claude_body([*OPENING, *called(1)])).encode()
+    running.ask("/v1/messages", off, {**CLAUDE, "x-context-sidecar": "off"})
+    assert upstream.bodies == [counted, off]
+    assert not (running.state / "context.db").exists(), "no sidecar was needed"
+    assert "x-context-sidecar" not in {name.lower() for name in upstream.headers[-1]}
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b'{"messages":5}', b'{"messages":[1]}', b'{"messages":[{}]}', b"\xff"]
+)
+def test_a_request_of_no_known_form_is_the_providers_to_judge(
+    start: Start, upstream: ModelApis, body: bytes
+) -> None:
+    upstream.script = lambda _body, _number: web.Response(status=400, body=b"no")
+    running = start()
+    for path in ("/v1/messages", "/v1/responses", "/v1/chat/completions"):
+        status, _, _ = running.ask(path, body, CLAUDE)
+        assert status in (200, 400, 500)
+    assert running.ask("/v1/models", b"", {}, "GET")[0] == 200
+
+
+def test_a_page_of_another_name_and_an_upgrade_are_refused(start: Start) -> None:
+    running = start()
+    assert running.ask("/v1/models", b"", {"Host": "evil.example:80"}, "GET")[0] == 403
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
+    assert running.ask("/v1/responses", b"", upgrade, "GET")[0] == 501
+
+
+def test_no_key_reaches_the_store_or_standard_error(start: Start) -> None:
+    running = start("--window", "16k")
+    claude_session(running, 30)
+    running.ask("/v1/responses", codex_body([*CODEX_OPENING, *items(1)]), CODEX)
+    assert KEY not in running.close()
+    files = [file for file in running.state.rglob("*") if file.is_file()]
+    assert files
+    assert not [file for file in files if KEY.encode() in file.read_bytes()]
+
+
+def test_savings_agree_with_what_the_provider_counted(start: Start, upstream: ModelApis) -> None:
+    running = start("--window", "16k")
+    history = claude_session(running, 50)
+    running.close()
+    shown = subprocess.run(
+        [COMMAND, "sessions", "savings", "--json", "--state-dir", str(running.state)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    [row] = msgspec.json.decode(shown.stdout)["sessions"]
+    assert row["requests"] == 50
+    assert row["sent"] == sum(map(prompt_tokens, upstream.requests))
+    sizes = [prompt_tokens(claude_body(history[: 2 + 3 * number])) for number in range(50)]
+    assert row["wanted"] == pytest.approx(sum(sizes), rel=0.05)
+    assert row["compactionsAvoided"] >= 1
+
+
+def test_run_starts_a_program_with_the_gateway_and_ends_as_it_does(
+    tmp_path: Path, upstream: ModelApis
+) -> None:
+    program = (
+        "import os, sys, urllib.request\n"
+        "assert '127.0.0.1' in os.environ['NO_PROXY']\n"
+        "print(urllib.request.urlopen(os.environ['OPENAI_BASE_URL'] + '/models').read().decode())\n"
+        "sys.exit(7)\n"
+    )
+    done = subprocess.run(
+        [COMMAND, "run", "--upstream-openai", upstream.url, "--", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env={**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(tmp_path / "state")},
+    )
+    assert done.returncode == 7
+    assert msgspec.json.decode(done.stdout) == {"path": "/v1/models", "method": "GET"}
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "environment", "reason"),
+    [
+        ("claude", {"CLAUDE_CODE_USE_BEDROCK": "1"}, "CLAUDE_CODE_USE_BEDROCK"),
+        ("codex", {}, "OPENAI_API_KEY"),
+    ],
+)
+def test_run_refuses_what_would_go_past_the_gateway(
+    tmp_path: Path, program: str, environment: dict[str, str], reason: str
+) -> None:
+    plain = {
+        name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "ANTHROPIC"))
+    }
+    done = subprocess.run(
+        [COMMAND, "run", "--", program],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env={**plain, "HOME": str(tmp_path), **environment},
+    )
+    assert done.returncode == 1
+    assert reason in done.stderr
+
+
+def test_the_recall_tools_over_mcp_find_what_the_engine_left_out(start: Start, upstream: ModelApis) -> None:
+    running = start("--window", "16k")
+    claude_session(running, 50)
+    assert "line 7.93 of the log" not in str(upstream.requests[-1]["messages"])
+    running.close()
+    answers = asyncio.run(_recalled(running.state))
+    assert {"context_search", "context_expand", "context_grep"} <= {tool.name for tool in answers.tools}
+    assert "line 7.93 of the log" in answers.found
+    assert not answers.failed
+    assert "result 7:" in answers.transcript or "earlier messages" in answers.transcript
+
+
+class Recalled(NamedTuple):
+    """What a client of MCP got."""
+
+    tools: list[mcp.types.Tool]
+    found: str
+    failed: bool
+    transcript: str
+
+
+async def _recalled(state: Path) -> Recalled:
+    server = mcp.StdioServerParameters(
+        command=COMMAND, args=["mcp", "--state-dir", str(state), "--folder", str(state.parent)]
+    )
+    async with (
+        asyncio.timeout(LIMIT_S),
+        mcp.stdio_client(server) as streams,
+        mcp.ClientSession(*streams) as client,
+    ):
+        await client.initialize()
+        tools = (await client.list_tools()).tools
+        found = await client.call_tool("context_search", {"mode": "search", "query": "line 7.93 of the log"})
+        [resource, *_] = (await client.list_resources()).resources
+        read = await client.read_resource(resource.uri)
+        text = "".join(part.text for part in found.content if isinstance(part, mcp.types.TextContent))
+        whole = "".join(
+            part.text for part in read.contents if isinstance(part, mcp.types.TextResourceContents)
+        )
+        return Recalled(tools, text, found.is_error, whole)

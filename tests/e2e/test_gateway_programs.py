@@ -1,0 +1,272 @@
+"""Claude Code and Codex themselves, from their packages, behind the gateway; their model is scripted."""
+
+import asyncio
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mcp
+import mcp.types
+import pytest
+from aiohttp import web
+
+from tests.e2e.processes_of import children_of
+from tests.model_api import Body, ModelApis, Use, bare, prompt_tokens
+
+pytestmark = [pytest.mark.hosts, pytest.mark.timeout(900)]
+
+LIMIT_S = 400.0
+COMMAND = str(Path(sys.executable).with_name("context-sidecar"))
+PACKAGES = {"claude": "@anthropic-ai/claude-code@2.1.330", "codex": "@openai/codex@0.169.0"}
+TURNS = 60
+DETAIL = "7331 7332 7333 7334"
+"""In the result of step 7, and too small a thing for a summary."""
+
+
+class Program(NamedTuple):
+    """One of the two, and how it is used without a person."""
+
+    name: str
+    arguments: list[str]
+    environment: dict[str, str]
+    tool: str
+    path: str
+
+    def use(self, number: int) -> Use:
+        """A step whose output is some 1,000 tokens long."""
+        shell = f"echo marker of step {number} is QX-4711-{number}; seq -s ' ' {number}000 {number}600"
+        named = {"command": shell, "description": "step"} if self.name == "claude" else {"cmd": shell}
+        return Use(f"{'toolu_' if self.name == 'claude' else 'call_'}{number:04}", self.tool, named)
+
+    def messages(self, body: Body) -> list[Any]:
+        """The history of a request as the provider's cache knows it."""
+        return list(map(bare, body["messages"])) if self.name == "claude" else body["input"]
+
+
+CLAUDE = Program(
+    "claude",
+    ["-p", "Do many steps.", "--allowedTools", "Bash", "--model", "claude-sonnet-4-5"],
+    {
+        "ANTHROPIC_API_KEY": "sk-ant-none",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "4000",
+    },
+    "Bash",
+    "/v1/messages",
+)
+_OFF = [
+    part for name in ("plugins", "remote_plugin", "apps", "plugin_sharing") for part in ("--disable", name)
+]
+CODEX = Program(
+    "codex",
+    [
+        *("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
+        *("-m", "gpt-5.5", *_OFF, "Do many steps."),
+    ],
+    {"OPENAI_API_KEY": "sk-none"},
+    "exec_command",
+    "/v1/responses",
+)
+BOTH = pytest.mark.parametrize("program", [CLAUDE, CODEX], ids=lambda program: program.name)
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """Where the real programs are; they are installed once, outside of the tree."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "context-sidecar-tests" / "gateway-programs"
+    done = folder / "-".join(spec.rpartition("@")[2] for spec in PACKAGES.values())
+    if not done.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_text('{"private": true}\n')
+        install = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *PACKAGES.values()]
+        subprocess.run(install, cwd=folder, check=True, timeout=600)
+        done.touch()
+    return folder / "node_modules" / ".bin"
+
+
+@pytest.fixture
+def upstream() -> Iterator[ModelApis]:
+    with ModelApis() as apis:
+        yield apis
+
+
+def steps(program: Program, turns: int) -> Callable[[Body, int], Use | str]:
+    """A model that takes so many steps and ends; it counts those that it sees to have been done."""
+    taken = 0
+
+    def script(body: Body, _number: int) -> Use | str:
+        nonlocal taken
+        if not body.get("tools"):
+            return "a title"
+        taken += 1
+        return program.use(taken) if taken <= turns else "all done"
+
+    return script
+
+
+def run(
+    program: Program, programs: Path, upstream: ModelApis, home: Path, *options: str, watch: Any = None
+) -> subprocess.CompletedProcess[str]:
+    """Let a program work behind the gateway until it ends."""
+    work = home / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    passed_on = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    environment = {**passed_on, "HOME": str(home), **program.environment}
+    command = [COMMAND, "run", "--state-dir", str(home / "state")]
+    command += ["--upstream-anthropic", upstream.url, "--upstream-openai", upstream.url, *options]
+    started = subprocess.Popen(
+        [*command, "--", str(programs / program.name), *program.arguments],
+        cwd=work,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if watch is not None:
+        watch(started)
+    try:
+        said, complained = started.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        started.kill()
+        said, complained = started.communicate()
+        pytest.fail(f"{program.name} did not end:\n{said[-2000:]}\n{complained[-2000:]}")
+    return subprocess.CompletedProcess(command, started.returncode, said, complained)
+
+
+def asked(upstream: ModelApis) -> list[Body]:
+    """The requests of the session itself."""
+    return [body for body in upstream.requests if body.get("tools")]
+
+
+@BOTH
+def test_sixty_turns_past_the_window_stay_valid_fit_and_keep_their_prefix(
+    program: Program, programs: Path, upstream: ModelApis, tmp_path: Path
+) -> None:
+    upstream.script = steps(program, TURNS)
+    window = 60_000
+    done = run(program, programs, upstream, tmp_path, "--window", str(window))
+    assert done.returncode == 0, done.stderr
+    assert "all done" in done.stdout
+    assert upstream.faults == []
+    sent = asked(upstream)
+    assert len(sent) == TURNS + 1
+    assert all(prompt_tokens(body) < window for body in sent)
+    lists = list(map(program.messages, sent))
+    extended = [now[: len(before)] == before for before, now in itertools.pairwise(lists)]
+    assert extended.count(False) >= 2, "the history must have passed the window several times"
+    assert extended.count(False) <= 10
+    assert DETAIL not in str(lists[-1])
+    assert DETAIL in asyncio.run(_found(tmp_path / "state", tmp_path / "work"))
+
+
+async def _found(state: Path, folder: Path) -> str:
+    """What the recall tools find of step 7, over MCP."""
+    arguments = ["mcp", "--state-dir", str(state), "--folder", str(folder)]
+    server = mcp.StdioServerParameters(command=COMMAND, args=arguments)
+    async with (
+        asyncio.timeout(LIMIT_S),
+        mcp.stdio_client(server) as streams,
+        mcp.ClientSession(*streams) as client,
+    ):
+        await client.initialize()
+        found = await client.call_tool("context_search", {"mode": "search", "query": DETAIL})
+        return "".join(part.text for part in found.content if isinstance(part, mcp.types.TextContent))
+
+
+@BOTH
+def test_a_sidecar_that_is_killed_in_the_middle_does_not_end_the_program(
+    program: Program, programs: Path, upstream: ModelApis, tmp_path: Path
+) -> None:
+    script = steps(program, 12)
+    started: list[subprocess.Popen[str]] = []
+
+    def killing(body: Body, number: int) -> Use | str:
+        if len(upstream.bodies) in (4, 8):
+            for pid in _sidecars(started[0].pid):
+                os.kill(pid, 9)
+        return script(body, number)
+
+    upstream.script = killing
+    done = run(program, programs, upstream, tmp_path, watch=started.append)
+    assert done.returncode == 0, done.stderr
+    assert "all done" in done.stdout
+    assert upstream.faults == []
+
+
+@BOTH
+def test_errors_and_broken_streams_upstream_reach_the_program_which_tries_again(
+    program: Program, programs: Path, upstream: ModelApis, tmp_path: Path
+) -> None:
+    script = steps(program, 6)
+    failures: dict[int, Callable[[], web.StreamResponse | None]] = {
+        3: lambda: web.json_response(
+            {"error": {"message": "slow down"}}, status=429, headers={"retry-after": "0"}
+        ),
+        5: lambda: web.json_response({"error": {"message": "overloaded"}}, status=529),
+        7: lambda: None,
+    }
+
+    def failing(body: Body, number: int) -> Any:
+        return failures[number]() if number in failures else script(body, number)
+
+    upstream.script = failing
+    done = run(program, programs, upstream, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "all done" in done.stdout
+
+
+@BOTH
+def test_a_prompt_that_the_provider_finds_too_long_is_made_shorter_unseen(
+    program: Program, programs: Path, upstream: ModelApis, tmp_path: Path
+) -> None:
+    script = steps(program, 30)
+    refused = 0
+
+    def refusing(body: Body, number: int) -> Any:
+        nonlocal refused
+        if prompt_tokens(body) <= prompt_tokens(upstream.requests[0]) + 12_000:
+            return script(body, number)
+        refused += 1
+        code = {"code": "context_length_exceeded", "message": "prompt is too long"}
+        return web.json_response({"type": "error", "error": code}, status=400)
+
+    upstream.script = refusing
+    done = run(program, programs, upstream, tmp_path, "--window", "200k")
+    assert done.returncode == 0, done.stderr
+    assert "all done" in done.stdout
+    assert 1 <= refused <= 6
+    assert upstream.faults == []
+
+
+def test_codex_goes_on_from_the_engines_compaction(
+    programs: Path, upstream: ModelApis, tmp_path: Path
+) -> None:
+    program = CODEX._replace(
+        arguments=[*CODEX.arguments[:1], "-c", "model_auto_compact_token_limit=16000", *CODEX.arguments[1:]]
+    )
+    upstream.script = steps(program, 25)
+    done = run(program, programs, upstream, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "all done" in done.stdout
+    assert upstream.faults == []
+    assert len(asked(upstream)) == 26, "no compaction reached the model"
+    lengths = [len(body["input"]) for body in asked(upstream)]
+    assert any(now < before for before, now in itertools.pairwise(lengths))
+
+
+def _sidecars(pid: int) -> list[int]:
+    found: list[int] = []
+    for child in children_of(pid):
+        try:
+            line = Path(f"/proc/{child}/cmdline").read_bytes()
+        except FileNotFoundError:
+            continue
+        if b"sidecar.cli.main\0serve" in line:
+            found.append(child)
+    return found

@@ -1,0 +1,81 @@
+"""What goes out comes in again, and a transcript of any known format can be looked at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.client_kit import SidecarClient, assistant, run_cli, user, with_sidecar, write_lines
+
+MESSAGES: dict[str, list[dict[str, Any]]] = {
+    "openai": [user("hello"), assistant("hi")],
+    "anthropic": [
+        user("look"),
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "blue"}]},
+    ],
+    "openclaw": [
+        user("look"),
+        {"role": "assistant", "content": [{"type": "toolCall", "id": "c", "name": "f", "arguments": {}}]},
+        {"role": "toolResult", "toolCallId": "c", "content": [{"type": "text", "text": "blue"}]},
+    ],
+}
+
+
+def exported(state: Path, session: str) -> dict[str, Any]:
+    return json.loads(run_cli("sessions", "export", session, "--json", state_dir=state).stdout)
+
+
+def bodies(document: dict[str, Any]) -> list[Any]:
+    return [message["message"] for message in document["messages"]]
+
+
+@pytest.fixture(params=MESSAGES)
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    async def tell(client: SidecarClient) -> None:
+        for message in MESSAGES[request.param]:
+            await client.ingest("talk", message)
+
+    with_sidecar(tmp_path / "from", tell, engine="full", message_format=request.param)
+    return tmp_path
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--format", "flo")])
+def test_every_form_of_an_export_comes_in_again(options: tuple[str, ...], stored: Path) -> None:
+    out = stored / "talk"
+    run_cli("sessions", "export", "talk", "--out", str(out), *options, state_dir=stored / "from")
+    done = run_cli("sessions", "import", str(out), "--session", "talk", state_dir=stored / "to")
+    assert done.returncode == 0, done.stderr
+    before, after = exported(stored / "from", "talk"), exported(stored / "to", "talk")
+    assert bodies(before) == bodies(after)
+    assert before["messageFormat"] == after["messageFormat"]
+
+
+def test_an_archive_of_retention_comes_in_again(stored: Path) -> None:
+    before = exported(stored / "from", "talk")
+    rules = ("--older-than", "0.000000001", "--min-idle", "0", "--archive", str(stored / "old"))
+    assert run_cli("db", "prune", *rules, state_dir=stored / "from").returncode == 0
+    archive = next((stored / "old").iterdir())
+    assert run_cli("sessions", "import", str(archive), state_dir=stored / "to").returncode == 0
+    assert exported(stored / "to", "talk")["messages"] == before["messages"]
+
+
+def test_a_transcript_of_another_program_is_imported_to_be_looked_at(tmp_path: Path) -> None:
+    rows = [
+        {"type": role, "uuid": role, "parentUuid": None, "message": {"role": role, "content": role}}
+        for role in ("user", "assistant")
+    ]
+    file = write_lines(tmp_path / "a-session.jsonl", rows)
+    assert run_cli("sessions", "import", str(file), state_dir=tmp_path).returncode == 0
+    assert len(bodies(exported(tmp_path, "a-session"))) == 2
+
+
+def test_a_file_that_is_nothing_known_says_what_is(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("hello")
+    done = run_cli("sessions", "import", str(file), state_dir=tmp_path)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "expected" in done.stderr

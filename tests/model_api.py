@@ -1,0 +1,219 @@
+"""The APIs of model providers on loopback: strict about what they are sent, scripted in what they answer."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from aiohttp import web
+
+from tests.loopback_server import LoopbackServer
+
+Body = dict[str, Any]
+
+
+class Use(NamedTuple):
+    """A call of a tool that the model makes."""
+
+    id: str
+    name: str
+    arguments: Body
+
+
+Script = Callable[[Body, int], "web.StreamResponse | Use | str | None"]
+"""From a body and its number: what to say, a whole response, or `None` to break off in the stream."""
+
+
+class ModelApis(LoopbackServer):
+    """Messages, Responses and Chat Completions; every request is kept as it came."""
+
+    def __init__(self, script: Script | None = None) -> None:
+        super().__init__()
+        self.script: Script = script or (lambda _body, number: f"answer {number}")
+        self.bodies: list[bytes] = []
+        self.headers: list[dict[str, str]] = []
+        self.faults: list[str] = []
+        """What a provider would have refused."""
+
+    def add_routes(self, router: web.UrlDispatcher) -> None:
+        """Name what answers to which path."""
+        router.add_route("*", "/{path:.*}", self._answer)
+
+    @property
+    def requests(self) -> list[Body]:
+        """The bodies, decoded."""
+        return [msgspec.json.decode(body) for body in self.bodies]
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        if request.method != "POST" or not raw:
+            return web.json_response({"path": request.path_qs, "method": request.method})
+        self.bodies.append(raw)
+        self.headers.append(dict(request.headers))
+        body: Body = msgspec.json.decode(raw)
+        judge = {"/v1/messages": message_faults, "/v1/responses": response_faults}.get(
+            request.path, chat_faults
+        )
+        self.faults += [f"request {len(self.bodies)}: {fault}" for fault in judge(body)]
+        said = self.script(body, len(self.bodies))
+        if isinstance(said, web.StreamResponse):
+            return said
+        if not body.get("stream") and said is not None and request.path == "/v1/chat/completions":
+            return web.json_response(_completion(said, prompt_tokens(body), len(self.bodies)))
+        events = {"/v1/messages": _message_events, "/v1/responses": _response_events}.get(
+            request.path, _chunks
+        )
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        for event in events(said or "cut", prompt_tokens(body), len(self.bodies)):
+            await answer.write(event)
+            if said is None:
+                assert request.transport is not None
+                request.transport.abort()
+                break
+        return answer
+
+
+def prompt_tokens(body: Body) -> int:
+    """A count that is close to a tokenizer's for English text."""
+    parts = [body.get(name) for name in ("messages", "input", "system", "instructions", "tools")]
+    return sum(len(msgspec.json.encode(part)) for part in parts if part) // 5
+
+
+def bare(message: Body) -> Body:
+    """A message of the Messages API as the provider's cache knows it: markers are no part of it."""
+    content = message["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    kept = [{name: value for name, value in block.items() if name != "cache_control"} for block in blocks]
+    return {"role": message["role"], "content": kept}
+
+
+def message_faults(body: Body) -> Iterator[str]:
+    """What the Messages API would refuse."""
+    messages = body["messages"]
+    markers = msgspec.json.encode(body).count(b'"cache_control"')
+    if markers > 4:
+        yield f"{markers} cache markers"
+    open_calls: list[str] = []
+    before = ""
+    for place, message in enumerate(messages):
+        role, blocks = message["role"], bare(message)["content"]
+        if set(message) != {"role", "content"} or not blocks:
+            yield f"message {place} has members {sorted(message)} and {len(blocks)} blocks"
+        if role == "system":
+            if before not in ("user", "assistant"):
+                yield f"system message {place} behind {before or 'nothing'}"
+            before = role
+            continue
+        if place == 0 and role != "user":
+            yield f"begins with {role}"
+        results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+        if sorted(results) != sorted(open_calls):
+            yield f"message {place} has results {results} for calls {open_calls}"
+        if results and blocks[0]["type"] != "tool_result":
+            yield f"message {place} says something before its results"
+        open_calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        before = role
+    if open_calls:
+        yield f"open calls {open_calls} at the end"
+
+
+def response_faults(body: Body) -> Iterator[str]:
+    """What the Responses API would refuse."""
+    items = body["input"] if isinstance(body["input"], list) else []
+    kinds = [item.get("type", "message") for item in items]
+    calls = [item["call_id"] for item in items if item.get("type") == "function_call"]
+    results = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
+    if sorted(calls) != sorted(results):
+        yield f"calls {calls}, results {results}"
+    if foreign := [item for item in items if "context-sidecar." in str(item.get("encrypted_content", ""))]:
+        yield f"{len(foreign)} items that only the gateway understands"
+    for place, kind in enumerate(kinds):
+        behind = kinds[place + 1] if place + 1 < len(kinds) else ""
+        if kind == "reasoning" and behind not in ("function_call", "message", "reasoning"):
+            yield f"reasoning {place} without what it belongs to"
+
+
+def chat_faults(body: Body) -> Iterator[str]:
+    """What Chat Completions would refuse."""
+    open_calls: list[str] = []
+    for place, message in enumerate(body["messages"]):
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in open_calls:
+                yield f"message {place} answers no call"
+            else:
+                open_calls.remove(message["tool_call_id"])
+        elif open_calls:
+            yield f"message {place} stands before results of {open_calls}"
+        if message["role"] == "assistant":
+            open_calls = [call["id"] for call in message.get("tool_calls", [])]
+
+
+def _sse(events: Sequence[Body]) -> Iterator[bytes]:
+    for event in events:
+        yield f"event: {event['type']}\ndata: {msgspec.json.encode(event).decode()}\n\n".encode()
+
+
+def _message_events(said: str | Use, tokens: int, number: int) -> Iterator[bytes]:
+    start = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m", "content": []}
+    usage = {"input_tokens": tokens, "output_tokens": 1, "cache_read_input_tokens": 0}
+    block: Body = {"type": "text", "text": ""}
+    delta: Body = {"type": "text_delta", "text": said}
+    if isinstance(said, Use):
+        block = {"type": "tool_use", "id": said.id, "name": said.name, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": msgspec.json.encode(said.arguments).decode()}
+    stop = {"stop_reason": "tool_use" if isinstance(said, Use) else "end_turn", "stop_sequence": None}
+    return _sse(
+        [
+            {"type": "message_start", "message": {**start, "usage": usage}},
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            {"type": "content_block_delta", "index": 0, "delta": delta},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": stop, "usage": {"output_tokens": 5}},
+            {"type": "message_stop"},
+        ]
+    )
+
+
+def _response_events(said: str | Use, tokens: int, number: int) -> Iterator[bytes]:
+    content = [{"type": "output_text", "text": said}]
+    item: Body = {"type": "message", "id": f"m{number}", "role": "assistant", "content": content}
+    if isinstance(said, Use):
+        arguments = msgspec.json.encode(said.arguments).decode()
+        item = {"type": "function_call", "name": said.name, "arguments": arguments, "call_id": said.id}
+    usage = {"input_tokens": tokens, "output_tokens": 5, "total_tokens": tokens + 5}
+    usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    response: Body = {"id": f"r{number}", "object": "response", "created_at": 0, "model": "m", "output": []}
+    done = {**response, "status": "completed", "output": [item], "usage": usage}
+    return _sse(
+        [
+            {"type": "response.created", "response": {**response, "status": "in_progress"}},
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": done},
+        ]
+    )
+
+
+def _completion(said: str | Use, tokens: int, number: int) -> Body:
+    message: Body = {"role": "assistant", "content": said}
+    if isinstance(said, Use):
+        function = {"name": said.name, "arguments": msgspec.json.encode(said.arguments).decode()}
+        calls = [{"id": said.id, "type": "function", "function": function}]
+        message = {"role": "assistant", "content": None, "tool_calls": calls}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    usage = {"prompt_tokens": tokens, "completion_tokens": 5, "total_tokens": tokens + 5}
+    known = {"id": f"chat-{number}", "object": "chat.completion", "created": 0, "model": "m"}
+    return {**known, "choices": [choice], "usage": usage}
+
+
+def _chunks(said: str | Use, tokens: int, number: int) -> Iterator[bytes]:
+    delta: Body = {"content": said}
+    if isinstance(said, Use):
+        function = {"name": said.name, "arguments": msgspec.json.encode(said.arguments).decode()}
+        delta = {"tool_calls": [{"index": 0, "id": said.id, "type": "function", "function": function}]}
+    for chunk in (
+        {"choices": [{"index": 0, "delta": delta}]},
+        {"choices": [], "usage": {"prompt_tokens": tokens}},
+    ):
+        yield f"data: {msgspec.json.encode({'id': f'chat-{number}', **chunk}).decode()}\n\n".encode()
+    yield b"data: [DONE]\n\n"
