@@ -6,7 +6,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve, sep } from 'node:path'
 
 const VERSION = '1.0'
 const ENGINES = { default: 'Newest turns', full: 'Full', legacy: 'Legacy' }
@@ -14,6 +14,8 @@ const FORMATS = ['openai', 'anthropic']
 const MIB = 1048576
 const HEADER_LIMIT = 8192
 const SLACK = 0.75
+const SAME_VIEW = 0.75
+const VIEWS = 4
 const PAGE = 200
 const MAX_CELLS = 4_000_000
 const STORE_HEAD = '{"toyStore":1}'
@@ -284,11 +286,13 @@ class Store {
       session.updatedAt = event.at
       session.change = ++this.changes
     }
-    if (event.cut !== undefined) session.cut = event.cut
+    for (const budget of event.compacted ?? []) use(session, viewOf(session, budget)).cut = event.cut
     if (event.key !== undefined) session.keys.add(event.key)
     if (event.epoch !== undefined) {
+      const view = use(session, viewOf(session, event.view))
+      view.source = [...view.source.slice(0, event.keep), ...event.add]
       session.epoch = event.epoch
-      session.source = [...session.source.slice(0, event.keep), ...event.add]
+      session.answered = event.view
     }
   }
 
@@ -297,7 +301,7 @@ class Store {
     if (!this.sessions.has(key)) {
       this.sessions.set(key, {
         ...{ in: [namespace, sessionId], namespace, sessionId, messages: [], byId: new Map(), turns: [] },
-        ...{ opened: false, keys: new Set(), staged: [], cut: 0, epoch: 0, source: [], results: [] },
+        ...{ opened: false, keys: new Set(), staged: [], views: [], epoch: 0, results: [] },
       })
     }
     return this.sessions.get(key)
@@ -307,6 +311,18 @@ class Store {
     if (this.file !== undefined) fs.closeSync(this.file)
     this.file = undefined
   }
+}
+
+/** What was sent under budgets that are close to this one; a new view where there is none. */
+function viewOf({ views }, budget) {
+  const isSame = (view) => Math.min(budget, view.budget) >= SAME_VIEW * Math.max(budget, view.budget)
+  return views.findLast(isSame) ?? { budget, cut: 0, source: [] }
+}
+
+/** Makes it the view that was used last, and forgets the one that was not used for longest. */
+function use(session, view) {
+  session.views = [...session.views.filter((one) => one !== view), view].slice(-VIEWS)
+  return view
 }
 
 // --- Params ------------------------------------------------------------------------------------------------------
@@ -429,7 +445,7 @@ const opens = (entry) => entry.role === 'user' && entry.answers.length === 0 && 
 const isHandedBack = (last, given) => last?.entries.every((entry, i) => entry.raw === given[i]?.raw) ?? false
 
 /** The whole list of which an answer is a part: what is stored, with the host's own list in the place of its tail. */
-function wholeList(session, given) {
+function wholeList(session, view, given) {
   const last = session.results.at(-1)
   if (given && isHandedBack(last, given)) return [...last.whole, ...given.slice(last.entries.length)]
   const places = given ? recognise(session.messages, given) : []
@@ -445,7 +461,7 @@ function wholeList(session, given) {
   const list = [...theirs.slice(0, cut), ...before, ...theirs.slice(cut)]
   const newest = list.findLastIndex(opens)
   return list.filter((entry, i) => {
-    return entry.system || ((entry.place ?? Infinity) >= session.cut && !(entry.heartbeat && i < newest))
+    return entry.system || ((entry.place ?? Infinity) >= view.cut && !(entry.heartbeat && i < newest))
   })
 }
 
@@ -471,8 +487,8 @@ function choose(all, room, must) {
   return all.filter((unit) => kept.has(unit))
 }
 
-function select(session, given, budget, prompt) {
-  const whole = wholeList(session, given)
+function select(session, view, given, budget, prompt) {
+  const whole = wholeList(session, view, given)
   const all = units(whole)
   const newest = all.findLastIndex((unit) => opens(unit.entries[0]))
   const reserved = prompt === undefined || all[newest]?.entries[0].text === fold(prompt) ? 0 : tokensOf(prompt)
@@ -487,8 +503,9 @@ function select(session, given, budget, prompt) {
   }
   const flat = all.flatMap((unit) => unit.entries)
   const marks = flat.map((entry) => hash(entry.raw))
-  const goesOn = session.source.length <= flat.length && session.source.every(([mark], i) => mark === marks[i])
-  const isKept = (i) => !goesOn || i >= session.source.length || session.source[i][1]
+  const { source } = view
+  const goesOn = source.length <= flat.length && source.every(([mark], i) => mark === marks[i])
+  const isKept = (i) => !goesOn || i >= source.length || source[i][1]
   let entries = flat.filter((entry, i) => isKept(i))
   const lacks = must.some((unit) => unit.entries.some((entry) => !entries.includes(entry)))
   if (lacks || sum(entries) + reserved > budget) {
@@ -682,9 +699,14 @@ class Server {
     const owns = ['runtime/compact', 'ownsHistory'].every((name) => hostCapabilities.includes(name))
     const usual = owns ? 'legacy' : 'default'
     this.engine = this.findEngine(wanted ?? usual, config)
-    const home = join(homedir(), '.local/state/toy-server')
-    const folder = config.stateDir ?? process.env.CONTEXT_SIDECAR_STATE_DIR ?? home
-    const file = config.store?.path ?? join(folder, 'toy-store.jsonl')
+    const root = process.env.CONTEXT_SIDECAR_STATE_DIR ?? join(homedir(), '.local/state/toy-server')
+    const within = (place, name) => {
+      const whole = resolve(root, place)
+      if (whole === resolve(root) || whole.startsWith(resolve(root) + sep)) return whole
+      throw wrong(`${at}.config.${name}`, `${path}/config/${name.replace('.', '/')}`, 'it must lie in the state folder')
+    }
+    const folder = within(config.stateDir ?? root, 'stateDir')
+    const file = within(config.store?.path ?? join(folder, 'toy-store.jsonl'), 'store.path')
     this.store = new Store(config.store?.kind === 'memory' ? null : file)
     this.limits = { ...LIMITS, ...config.limits }
     this.namespace = said.namespace ?? host.id ?? 'default'
@@ -807,8 +829,9 @@ class Server {
       const whole = messages ?? session.messages
       return { whole, entries: whole, source: whole.map((entry) => [hash(entry.raw), true]) }
     }
-    const { whole, entries, source } = isLegacy ? asItCame() : select(session, messages, tokenBudget, prompt)
-    this.remember(session, source)
+    const view = viewOf(session, tokenBudget)
+    const { whole, entries, source } = isLegacy ? asItCame() : select(session, view, messages, tokenBudget, prompt)
+    this.remember(session, view, source)
     if (messages && isHandedBack(last, messages)) session.staged.push(...messages.slice(last.entries.length))
     else session.staged = messages ?? session.staged
     const result = { resultId: `r${++this.results}`, whole, entries }
@@ -830,15 +853,16 @@ class Server {
     }
   }
 
-  /** Notes what was sent, with a new epoch where it does not begin with what was sent before. */
-  remember(session, source) {
+  /** Notes what was sent, with a new epoch where it does not begin with what was sent last. */
+  remember(session, view, source) {
     const sent = (list) => list.filter(([, kept]) => kept).map(([mark]) => mark)
     const now = sent(source)
-    const rises = session.epoch === 0 || sent(session.source).some((mark, i) => mark !== now[i])
-    const other = source.findIndex((one, i) => one.join() !== session.source[i]?.join())
+    const rises = session.answered !== view.budget || sent(view.source).some((mark, i) => mark !== now[i])
+    const other = source.findIndex((one, i) => one.join() !== view.source[i]?.join())
     const keep = other < 0 ? source.length : other
-    if (!rises && keep === source.length && keep === session.source.length) return
-    const event = { in: session.in, epoch: session.epoch + (rises ? 1 : 0), keep, add: source.slice(keep) }
+    if (!rises && keep === source.length && keep === view.source.length) return
+    const epoch = session.epoch + (rises ? 1 : 0)
+    const event = { in: session.in, view: view.budget, epoch, keep, add: source.slice(keep) }
     if (session.messages.length > 0) this.store.append(event)
     else this.store.apply(event)
   }
@@ -846,9 +870,11 @@ class Server {
   'context/compact'(params, request) {
     if (this.engine.id === 'legacy') return this.delegate(request)
     const session = this.session(params)
-    const budget = params.tokenBudget ?? this.limits.defaultTokenBudget
+    const last = session.answered ?? this.limits.defaultTokenBudget
+    const budget = params.tokenBudget ?? last
+    const compacted = [...new Set([last, budget].map((one) => viewOf(session, one).budget))]
     const target = params.compactionTarget === 'threshold' ? budget * SLACK : budget
-    const all = units(wholeList(session))
+    const all = units(wholeList(session, viewOf(session, budget)))
     const before = sum(all.flatMap((unit) => unit.entries))
     const tokensBefore = Math.max(before, params.currentTokenCount ?? 0)
     if (!params.force && tokensBefore <= target) return { ok: true, compacted: false, reason: 'the context fits' }
@@ -859,7 +885,7 @@ class Server {
     const cut = first?.place ?? session.messages.length
     const tokensAfter = sum(kept)
     if (tokensAfter >= before) return { ok: true, compacted: false, reason: 'nothing is left to compact' }
-    this.store.append({ in: session.in, cut })
+    this.store.append({ in: session.in, compacted, cut })
     session.results = []
     return { ok: true, compacted: true, result: { firstKeptMessageId: first?.messageId, tokensBefore, tokensAfter } }
   }
