@@ -154,6 +154,7 @@ class StoredItem(NamedTuple):
     """The message id if the host gave it, `None` where it was made up on this side."""
     inner_id: str | None
     keys: IdentityKeys
+    system: bool = False
 
 
 class TranscriptItem(NamedTuple):
@@ -165,6 +166,7 @@ class TranscriptItem(NamedTuple):
     keys: IdentityKeys
     size: int = 0
     """Characters of text: a long text that agrees is evidence in itself."""
+    system: bool = False
 
 
 class Gap(NamedTuple):
@@ -265,6 +267,8 @@ def match_text(sides: Sides, gap: Gap, *, whole: bool, from_start: bool) -> None
     is_first = gap.stored == 0 and gap.transcript == 0
     if gap.after_anchor or (is_first and whole and from_start):
         gap = _trim_front(sides, gap)
+        if is_first and not gap.is_empty:
+            gap = _trim_talk(sides, gap)
     if gap.before_anchor:
         gap = _trim_back(sides, gap)
     if gap.is_empty:
@@ -280,6 +284,20 @@ def _trim_front(sides: Sides, gap: Gap) -> Gap:
         sides.found[gap.transcript] = gap.stored
         gap = gap._replace(stored=gap.stored + 1, transcript=gap.transcript + 1, after_anchor=True)
     return gap
+
+
+def _trim_talk(sides: Sides, gap: Gap) -> Gap:
+    """The same behind leading system messages, which hosts add, rewrite, and often do not commit."""
+    stored = _first_talk(sides.stored, gap.stored_stop)
+    transcript = _first_talk(sides.transcript, gap.transcript_stop)
+    if stored < gap.stored or transcript < gap.transcript:
+        return gap
+    trimmed = _trim_front(sides, gap._replace(stored=stored, transcript=transcript))
+    return trimmed if trimmed.transcript > transcript else gap
+
+
+def _first_talk(items: Sequence[StoredItem | TranscriptItem], stop: int) -> int:
+    return next((index for index in range(stop) if not items[index].system), stop)
 
 
 def _trim_back(sides: Sides, gap: Gap) -> Gap:

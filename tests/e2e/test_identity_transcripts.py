@@ -282,3 +282,15 @@ def test_another_first_question_behind_the_system_message_begins_anew(host: Host
     host.call("context/bootstrap", sessionId=session, messages=[system, *turns(talk, 1, 2)])
     asked = [system, talk.user("something else instead")]
     assert host.call("context/assemble", sessionId=session, messages=asked)["messages"] == asked
+
+
+def test_the_first_turn_is_known_behind_a_system_message_that_was_never_committed(
+    host: Host, session: str
+) -> None:
+    asked = {"role": "user", "content": "fix the build"}
+    replied = {"role": "assistant", "content": "It builds again."}
+    assert commit(host, session, "k1", [asked, replied]) == "committed"
+    system = {"role": "system", "content": "be brief"}
+    shown = [system, asked, {**replied, "content": "It builds again. [sent 9:04]"}]
+    result = host.call("context/bootstrap", sessionId=session, messages=shown)
+    assert history(host, session).count(asked) == 1, result

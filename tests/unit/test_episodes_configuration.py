@@ -46,6 +46,19 @@ def test_a_webhook_needs_an_address(tmp_path: Path) -> None:
         resolve(file=path, environ={})
 
 
+@pytest.mark.parametrize("empty", ["whsec_", "whsec_  ", "  ", " whsec_ "])
+def test_an_empty_key_is_refused_wherever_it_comes_from(empty: str, tmp_path: Path) -> None:
+    path = _file(tmp_path, WEBHOOK.replace("file-secret", empty))
+    with pytest.raises(ConfigurationError, match=r"episodes\.secret: the key is empty"):
+        resolve(file=path, environ={})
+    path = _file(tmp_path, WEBHOOK.replace('secret = "file-secret"\n', ""))
+    environ = {"CONTEXT_SIDECAR_EPISODES_SECRET": empty}
+    with pytest.raises(ConfigurationError, match="CONTEXT_SIDECAR_EPISODES_SECRET: the key is empty"):
+        resolve(file=path, environ=environ)
+    unused = _file(tmp_path, WEBHOOK)
+    assert resolve(file=unused, environ=environ).episodes is not None
+
+
 def test_the_configuration_is_shown_without_the_secret_and_found_right(tmp_path: Path) -> None:
     source = '[plugins.slots]\nmemory = ["episodes"]\n[plugins.entries.episodes.config]\nlimit = 3\n'
     path = _file(tmp_path, WEBHOOK + source)

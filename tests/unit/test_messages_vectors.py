@@ -53,11 +53,12 @@ def test_a_vector_holds(file: Path) -> None:
     for kept in case.stored:
         reading = read(bytes(kept.message))
         host_id = kept.message_id if kept.given_by_host else None
-        stored.append(StoredItem(kept.message_id, host_id, reading.inner_id, keys(reading)))
+        role = reading.role
+        stored.append(StoredItem(kept.message_id, host_id, reading.inner_id, keys(reading), role == "system"))
     known = {kept.message_id: read(bytes(kept.message)) for kept in case.stored}
     readings = [_resolved(read(bytes(seen.message)), known) for seen in case.transcript]
     transcript = [
-        TranscriptItem(seen.message_id or next(iter(stub_refs(r)), None), r.inner_id, keys(r), size(r))
+        TranscriptItem(_given_id(seen, r), r.inner_id, keys(r), size(r), r.role == "system")
         for seen, r in zip(case.transcript, readings, strict=True)
     ]
     found = align(
@@ -67,6 +68,10 @@ def test_a_vector_holds(file: Path) -> None:
         leading_keys=lambda index: leading_keys(readings[index]),
     )
     assert [None if index is None else stored[index].message_id for index in found] == case.expected
+
+
+def _given_id(seen: Seen, reading: Reading) -> str | None:
+    return seen.message_id or next(iter(stub_refs(reading)), None)
 
 
 def _resolved(reading: Reading, known: dict[str, Reading]) -> Reading:

@@ -56,6 +56,7 @@ FILE_ONLY_OF_EPISODES = ("path",)
 """Members of `episodes` that name a file."""
 FILE = "configuration file"
 HOST = "config"
+ENVIRONMENT = "environment"
 SECRET_PREFIX = "whsec_"
 """What keys of webhooks may begin with."""
 ENV_ENGINE = "CONTEXT_SIDECAR_ENGINE"
@@ -268,7 +269,7 @@ class Problem(NamedTuple):
     """One value that is wrong."""
 
     source: str
-    """Which configuration has it: the file, or `config` of the handshake."""
+    """Which configuration has it: the file, `config` of the handshake, or the environment."""
     path: tuple[str | int, ...]
     reason: str
 
@@ -352,7 +353,7 @@ def _merged(
     except NotForHosts as error:
         raise ConfigurationError(Problem(HOST, error.path, error.reason)) from None
     merged = _validated(_deep(without_secrets(from_file, overrides), overrides))
-    if problems := list(_lacking(merged, overrides)):
+    if problems := list(_lacking(merged, overrides, environ)):
         raise ConfigurationError(*problems)
     warnings += [f"unknown setting {name}" for name in merged.unknown_keys()]
     log = log_settings(environ, warnings, merged.log, overrides.get("log"))
@@ -492,7 +493,9 @@ def _validated(values: Mapping[str, Any]) -> Configuration:
     return Configuration.model_validate(dict(values))
 
 
-def _lacking(merged: Configuration, overrides: Mapping[str, Any]) -> Iterator[Problem]:
+def _lacking(
+    merged: Configuration, overrides: Mapping[str, Any], environ: Mapping[str, str]
+) -> Iterator[Problem]:
     """Every value that is of no use without another one, or without a package."""
 
     def problem(table: str, name: str, reason: str) -> Problem:
@@ -510,8 +513,16 @@ def _lacking(merged: Configuration, overrides: Mapping[str, Any]) -> Iterator[Pr
     episodes = merged.episodes
     if episodes.enabled and episodes.backend == "webhook" and episodes.url is None:
         yield problem("episodes", "url", "the webhook needs it")
-    if episodes.secret is not None and not episodes.secret.removeprefix(SECRET_PREFIX).strip():
-        yield problem("episodes", "secret", "the key is empty: nothing would be signed with it")
+    empty = "the key is empty, so anybody could sign with it"
+    if episodes.secret is not None:
+        if _is_empty_key(episodes.secret):
+            yield problem("episodes", "secret", empty)
+    elif episodes.enabled and episodes.backend == "webhook" and _is_empty_key(environ.get(ENV_SECRET) or "-"):
+        yield Problem(ENVIRONMENT, (ENV_SECRET,), empty)
+
+
+def _is_empty_key(secret: str) -> bool:
+    return not secret.strip().removeprefix(SECRET_PREFIX).strip()
 
 
 def _deep(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -194,7 +194,10 @@ class HostMessage:
     @property
     def item(self) -> TranscriptItem:
         """The message as alignment sees it."""
-        return TranscriptItem(self.stub_of, self.reading.inner_id, self.keys, size(self.reading))
+        reading = self.reading
+        return TranscriptItem(
+            self.stub_of, reading.inner_id, self.keys, size(reading), reading.role == "system"
+        )
 
 
 class Aligned(NamedTuple):
@@ -440,7 +443,9 @@ def _has_new_results(seen: Reading, kept: Sequence[Reading], index: int) -> bool
 
 
 def _stored_item(entry: Entry) -> StoredItem:
-    return StoredItem(entry.message_id, entry.message_id, entry.reading.inner_id, entry.keys)
+    return StoredItem(
+        entry.message_id, entry.message_id, entry.reading.inner_id, entry.keys, entry.role == "system"
+    )
 
 
 def _without_dropped(known: HostTranscript, raws: Sequence[bytes]) -> HostTranscript:
