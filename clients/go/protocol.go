@@ -1774,6 +1774,11 @@ type ExportedMessage struct {
 
 	// The message, byte for byte.
 	Message Message `json:"message"`
+
+	// Fenced parts of its text that this server wrote, such as memory that the host stored with the
+	// message. Each is given as it stands in the text. No other server can verify them, so an import
+	// leaves them out.
+	Issued []string `json:"issued,omitzero"`
 }
 
 // DeleteSessionParams: Params of `session/delete`.

@@ -39,6 +39,7 @@ class ContextEntry(Struct, rename="camel", omit_defaults=True):
     message_id: str | None = None
     turn_id: str | None = None
     timestamp: str | None = None
+    issued: list[str] = []
 
 
 class Context(Struct, rename="camel"):
@@ -62,7 +63,9 @@ def write_files(
     folder: Path, session_id: str, message_format: str, messages: Sequence[StoredMessage]
 ) -> tuple[Path, Path]:
     """Writes both files into a folder, which is made if need be; returns their paths."""
-    entries = [ContextEntry(m.message, m.message_id, m.turn_id, m.timestamp) for m in messages]
+    entries = [
+        ContextEntry(m.message, m.message_id, m.turn_id, m.timestamp, m.issued or []) for m in messages
+    ]
     context, terse = folder / CONTEXT, folder / TERSE
     dialect = msgspec.convert(message_format, MessageFormat)
     write(context, msgspec.json.encode(Context(session_id, dialect, entries)) + b"\n")
@@ -117,6 +120,7 @@ class _Line(Struct, rename="camel"):
     timestamp: str
     message: Raw = Raw()
     """Nothing where the message was damaged."""
+    issued: list[str] = []
 
 
 def _archived(path: Path) -> list[Context]:
@@ -132,7 +136,7 @@ def _archived(path: Path) -> list[Context]:
         if not bytes(one.message) or one.message_format not in DIALECTS:
             continue
         spoken = cast("MessageFormat", one.message_format)
-        entry = ContextEntry(one.message, one.message_id, one.turn_id, one.timestamp)
+        entry = ContextEntry(one.message, one.message_id, one.turn_id, one.timestamp, one.issued)
         key = (one.namespace, one.session_id)
         found.setdefault(key, Context(one.session_id, spoken, [])).messages.append(entry)
     return list(found.values())

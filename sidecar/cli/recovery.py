@@ -18,10 +18,13 @@ from sidecar.cli.failures import FAILURE, OK, CommandFailed
 from sidecar.cli.options import Common, common_options
 from sidecar.cli.output import Progress, console, print_json, shown_progress
 from sidecar.cli.target import store_failures, target_of
+from sidecar.messages.contract import Dialect, MessageError
+from sidecar.messages.dialects import dialect_of_family
+from sidecar.messages.marks import issued
 from sidecar.private_files import create
 from sidecar.store import open_store
 from sidecar.store.lines import Owner, is_json, message_line
-from sidecar.store.refilling import refill
+from sidecar.store.refilling import UNKNOWN_FORMAT, refill
 from sidecar.store.sqlite.upkeep.copying import add_secrets, leftovers
 from sidecar.store.stored import StoredMessage
 
@@ -101,6 +104,7 @@ def _recovered(damaged: Path, out: Path | None, store: Path | None, progress: Pr
     with ExitStack() as stack:
         salvage = Salvage(damaged, progress)
         stack.callback(salvage.close)
+        secrets, families = salvage.secrets[::-1], salvage.families
         report = Recovery(unreadable_rows=salvage.unreadable_rows)
         lines: BinaryIO | None = None
         if out is not None:
@@ -113,7 +117,9 @@ def _recovered(damaged: Path, out: Path | None, store: Path | None, progress: Pr
         for number, (saved, messages) in enumerate(salvage.sessions(), 1):
             progress("saving sessions", number, salvage.session_count)
             tally = _Tally()
-            passed = _written(saved.owner, messages, lines, tally)
+            root = families.get(saved.owner.ref, (None, False))[0] or saved.owner.ref.root
+            reader = dialect_of_family(saved.owner.message_format or UNKNOWN_FORMAT, secrets, root)
+            passed = _written(saved.owner, messages, lines, tally, reader)
             if refill is None:
                 deque(passed, maxlen=0)
             else:
@@ -132,18 +138,30 @@ class _Tally:
 
 
 def _written(
-    owner: Owner, messages: Iterator[StoredMessage], lines: BinaryIO | None, tally: _Tally
+    owner: Owner,
+    messages: Iterator[StoredMessage],
+    lines: BinaryIO | None,
+    tally: _Tally,
+    reader: Dialect,
 ) -> Iterator[StoredMessage]:
     """The messages that are sound, each after its line is written; those that are not get a line alone."""
     for message in messages:
         sound = is_json(message.body)
         if lines is not None:
-            lines.write(message_line(owner, message, sound=sound))
+            ours = _issued(reader, message.body) if sound else []
+            lines.write(message_line(owner, message, sound=sound, issued=ours))
         if sound:
             tally.saved += 1
             yield message
         else:
             tally.damaged += 1
+
+
+def _issued(reader: Dialect, body: bytes) -> list[str]:
+    try:
+        return issued(reader, body)
+    except MessageError:
+        return []
 
 
 def _note(report: Recovery, owner: Owner, count: int | None, tally: _Tally) -> None:

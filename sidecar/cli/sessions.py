@@ -217,35 +217,41 @@ def import_session(common: Common, path: Path, session_id: str | None, namespace
 
     PATH may be a folder of `--format flo`, an archive, an export, or a session file or message list of any
     format that `replay` reads. Ids, turns and times stay where the file has them. What a session has already
-    is not stored again.
+    is not stored again. Text that the exporting store itself wrote, such as memory in a user's message, is
+    left out: archives, recovered lines and exports with `--json` or `--format flo` name it.
     """
     from sidecar.cli.flo_files import Context, read_sessions, without_tag
+    from sidecar.messages.dialects import dialect
+    from sidecar.messages.marks import without_issued
 
     found = read_sessions(path)
     if session_id is not None and len(found) > 1:
         raise CommandFailed(f"{path.name} has {counted(len(found), 'session')}: --session can name only one")
 
     def told(context: Context, target: str) -> int:
+        spoken = dialect(context.message_format)
+        said = [(without_issued(spoken, bytes(e.message), e.issued), e) for e in context.messages]
+        messages = [(body, entry) for body, entry in said if body is not None]
+
         async def tell(client: SidecarClient) -> int:
             stored = 0
-            for start in range(0, len(context.messages), AT_ONCE):
+            for start in range(0, len(messages), AT_ONCE):
                 answers = await asyncio.gather(
                     *(
                         client.ingest(
                             target,
-                            bytes(entry.message),
+                            body,
                             message_id=entry.message_id,
                             turn_id=entry.turn_id,
                             timestamp=entry.timestamp,
                         )
-                        for entry in context.messages[start : start + AT_ONCE]
+                        for body, entry in messages[start : start + AT_ONCE]
                     )
                 )
                 stored += sum(answer.ingested for answer in answers)
             return stored
 
-        spoken = context.message_format
-        client = client_for(common, engine="full", message_format=spoken, namespace=namespace)
+        client = client_for(common, engine="full", message_format=context.message_format, namespace=namespace)
         return with_client(client, tell)
 
     documents: list[dict[str, object]] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 # `hashlib` would load OpenSSL, which costs more than all other imports of the first answer together.
 from _blake2 import blake2b
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Self
 
@@ -25,12 +25,13 @@ from sidecar.messages.fence import (
     enclose,
     fences,
     only,
+    strip,
     whole_mark,
 )
 from sidecar.messages.text import fold, same_id
 
 if TYPE_CHECKING:
-    from sidecar.messages.contract import Role, ToolResult
+    from sidecar.messages.contract import Dialect, Role, ToolResult
 
 _ROLES: Mapping[MarkKind, tuple[Role, ...]] = {
     "summary": ("user",),
@@ -116,6 +117,24 @@ class Marks:
     def _keys_of(self, root: str) -> list[bytes]:
         name = root.encode("utf-8", "surrogatepass")
         return [blake2b(name, key=secret, digest_size=32).digest() for secret in self._secrets]
+
+
+def issued(reader: Dialect, raw: bytes) -> list[str]:
+    """The fenced parts in the text of a message that are ours, for whoever reads it without the secret.
+
+    `reader` is marked for the family of the message.
+    """
+    return sorted(reader.read(raw).ours) if OPENING_BYTES in raw else []
+
+
+def without_issued(reader: Dialect, raw: bytes, parts: Collection[str]) -> bytes | None:
+    """The message without these fenced parts, else byte for byte; `None` where nothing else is said."""
+    if not parts:
+        return raw
+    made = reader.change_texts(raw, lambda texts: [strip(text, parts) for text in texts])
+    reading = reader.read(made)
+    says = reading.text.strip() or reading.calls or reading.results or reading.media or reading.reasoning
+    return made if says else None
 
 
 def general_root(root: str) -> str:

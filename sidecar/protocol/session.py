@@ -276,6 +276,11 @@ class ExportedMessage(Wire, frozen=True, kw_only=True):
     """The host's time stamp, otherwise the time of receipt."""
     message: RawMessage
     """The message, byte for byte."""
+    issued: list[str] | None = None
+    """Fenced parts of its text that this server wrote, such as memory that the host stored with the message.
+
+    Each is given as it stands in the text. No other server can verify them, so an import leaves them out.
+    """
 
 
 class ExportSessionResult(Wire, frozen=True, kw_only=True):

@@ -296,13 +296,13 @@ def _object(raw: Raw) -> dict[str, Any]:
 
 def searched(store: SessionStore, session: SessionRecord, body: bytes) -> Searchable:
     """What is searched of a message; the store itself knows nothing of messages."""
-    from sidecar.messages.dialects import dialect
-    from sidecar.messages.marks import Marks
+    from sidecar.messages.dialects import dialect, dialect_of_family
     from sidecar.messages.text import searchable
 
-    reader = dialect(session.message_format)
     if OPENING_BYTES in body:
-        reader = reader.marked(Marks(store.secrets, session.root))
+        reader = dialect_of_family(session.message_format, store.secrets, session.root)
+    else:
+        reader = dialect(session.message_format)
     return Searchable(*searchable(reader, body))
 
 

@@ -35,11 +35,15 @@ class MessageLine(Struct, rename="camel", omit_defaults=True):
     heartbeat: bool = False
     message: Raw | None = None
     """The message as it came; line breaks between its tokens became spaces."""
+    issued: list[str] = []
+    """The fenced parts of its text that the store's secret made."""
     damaged_message: str | None = None
     """What is left of a message that is no JSON text any more."""
 
 
-def message_line(owner: Owner, message: StoredMessage, *, sound: bool = True) -> bytes:
+def message_line(
+    owner: Owner, message: StoredMessage, *, sound: bool = True, issued: list[str] | None = None
+) -> bytes:
     """The line of a message, with its line break; one that is not `sound` is quoted as damaged."""
     body = message.body
     return (
@@ -57,6 +61,7 @@ def message_line(owner: Owner, message: StoredMessage, *, sound: bool = True) ->
                 session_key=owner.session_key,
                 heartbeat=message.heartbeat,
                 message=Raw(body.replace(b"\r", b" ").replace(b"\n", b" ")) if sound else None,
+                issued=issued or [],
                 damaged_message=None if sound else body.decode(errors="replace"),
             )
         )

@@ -1888,6 +1888,11 @@ pub struct ExportedMessage {
     pub timestamp: String,
     /// The message, byte for byte.
     pub message: Message,
+    /// Fenced parts of its text that this server wrote, such as memory that the host stored
+    /// with the message. Each is given as it stands in the text. No other server can verify
+    /// them, so an import leaves them out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issued: Option<Vec<String>>,
 }
 
 /// Params of `session/delete`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 
 from sidecar.messages.contract import Dialect
@@ -25,3 +26,16 @@ def dialect(name: str) -> Dialect:
         module = import_module(f"{__name__}.{name.replace('-', '_')}")
         found = _loaded[name] = module.DIALECT
     return found
+
+
+def dialect_of_family(name: str, secrets: Sequence[bytes], root: str) -> Dialect:
+    """The dialect for the messages of one family of sessions: what it reads tells which fences are ours.
+
+    `secrets` and `root` are as for `Marks`.
+
+    Raises:
+        KeyError: as for `dialect`.
+    """
+    from sidecar.messages.marks import Marks
+
+    return dialect(name).marked(Marks(secrets, root))

@@ -7,19 +7,21 @@ import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from sidecar.messages.dialects import dialect_of_family
+from sidecar.messages.marks import issued
 from sidecar.private_files import create, part_of
 from sidecar.server.configuration.settings import RetentionSettings
 from sidecar.store.contract import SessionStore
 from sidecar.store.errors import StoreError
 from sidecar.store.expiring import Expire, Expiry, is_set_aside
 from sidecar.store.lines import Owner, message_line, rfc3339
-from sidecar.store.stored import SessionHead, SessionRef
+from sidecar.store.stored import SessionHead, SessionRef, StoredMessage
 
 if TYPE_CHECKING:
     from sidecar.server.sidecar import Sidecar
@@ -66,13 +68,18 @@ class Archive:
         file = self._folder / _file_name(head)
         part = part_of(file)
         owner = Owner(head.ref, head.message_format, head.agent_id, head.session_key)
+        reader = dialect_of_family(head.message_format, self._store.secrets, head.root)
+
+        def lines_of(page: Sequence[StoredMessage]) -> list[bytes]:
+            return [message_line(owner, m, issued=issued(reader, m.body)) for m in page]
+
         written = 0
         with create(part) as lines:
             try:
                 for first in range(1, head.message_count + 1, _PAGE):
                     await self._pause()
                     messages = await self._store.messages(head.ref, first, first + _PAGE - 1)
-                    await asyncio.to_thread(lines.writelines, [message_line(owner, m) for m in messages])
+                    await asyncio.to_thread(lines.writelines, lines_of(messages))
                     written += len(messages)
                 lines.flush()
                 await asyncio.to_thread(os.fsync, lines.fileno())

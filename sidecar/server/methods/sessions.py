@@ -7,6 +7,8 @@ from typing import Any, Literal, cast
 
 from msgspec import Raw, json
 
+from sidecar.messages.dialects import dialect_of_family
+from sidecar.messages.marks import issued
 from sidecar.protocol.engine import ListChangedToolsParams
 from sidecar.protocol.session import (
     ConfigureSessionParams,
@@ -143,6 +145,7 @@ class SessionHandlers:
         last = min(first + EXPORT_PAGE - 1, head.message_count)
         messages: list[ExportedMessage] = []
         size, at = 0, first - 1
+        reader = dialect_of_family(head.message_format, self._sidecar.store.secrets, head.root)
         for stored in await self._sidecar.store.messages(head.ref, first, last):
             size += len(stored.body)
             if messages and size > EXPORT_BYTES:
@@ -154,6 +157,7 @@ class SessionHandlers:
                     turn_id=stored.turn_id,
                     timestamp=format_rfc3339(stored.timestamp_ms),
                     message=Raw(stored.body),
+                    issued=issued(reader, stored.body) or None,
                 )
             )
         return ExportSessionResult(

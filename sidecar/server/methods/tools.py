@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from msgspec import DecodeError, Raw, json
 
 from sidecar.engine.loading import EngineNotLoadable, import_target
-from sidecar.messages.dialects import dialect
-from sidecar.messages.marks import Marks
+from sidecar.messages.dialects import dialect_of_family
 from sidecar.protocol.base import ABSENT, ToolDefinition
 from sidecar.protocol.engine import (
     CallToolsParams,
@@ -101,7 +100,7 @@ class ToolHandlers:
         given = of_parent or given
         model = tool_model(sidecar, call, params.session_id) if needs_model(tool) else None
         store = cast("HistoryReader", sidecar.store)
-        reader = dialect(read.message_format).marked(Marks(sidecar.store.secrets, read.root))
+        reader = dialect_of_family(read.message_format, sidecar.store.secrets, read.root)
         session = ToolSession(read, store, reader, model, sidecar.searching)
         run = _outcome(tool, session, given)
         outcome = await sidecar.run_engine(instance, "tools/call", run, params.session_id)

@@ -1325,6 +1325,11 @@ export interface ExportedMessage {
   timestamp: string;
   /** The message, byte for byte. */
   message: Message;
+  /**
+   * Fenced parts of its text that this server wrote, such as memory that the host stored with the message.
+   * Each is given as it stands in the text. No other server can verify them, so an import leaves them out.
+   */
+  issued?: readonly string[] | null | undefined;
 }
 
 /** Params of `session/delete`. */
