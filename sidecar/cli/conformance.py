@@ -14,22 +14,11 @@ import click
 from sidecar.cli.failures import FAILURE, OK, CommandFailed
 from sidecar.cli.options import InOrder
 from sidecar.cli.output import print_json
-from sidecar.conformance.client.running import CLIENT_SUITE, check_client
-from sidecar.conformance.client.subject import LIMIT_S
+from sidecar.conformance.client import CLIENT_SUITE, LIMIT_S, check_client
 from sidecar.conformance.engine import ENGINE_SUITE, check_engine, engine_class
-from sidecar.conformance.kit import (
-    CheckResult,
-    Report,
-    SubjectNotFound,
-    Suite,
-    load,
-    read_expected,
-    run,
-    run_suite,
-)
-from sidecar.conformance.rendering import as_json, as_junit, result_lines, summary
-from sidecar.conformance.server.process import Unusable
-from sidecar.conformance.server.running import SERVER_SUITE, check_server
+from sidecar.conformance.kit import SubjectNotFound, Suite, Unusable, load, run, run_suite
+from sidecar.conformance.report import CheckResult, Report, as_json, as_junit, result_lines, summary
+from sidecar.conformance.server import SERVER_SUITE, check_server
 from sidecar.conformance.store import CAPABILITIES, SUITE, declared_by, providing
 from sidecar.private_files import write
 
@@ -128,7 +117,8 @@ def expected_option(command: Callable[..., R]) -> Callable[..., R]:
 
 def _names(context: click.Context, parameter: click.Parameter, file: Path | None) -> frozenset[str]:
     del context, parameter
-    return read_expected(file.read_text()) if file is not None else frozenset()
+    lines = [] if file is None else file.read_text().splitlines()
+    return frozenset(filter(None, (line.partition("#")[0].strip() for line in lines)))
 
 
 def _report(check: Coroutine[Any, Any, Report]) -> Report:

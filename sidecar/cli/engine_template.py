@@ -201,7 +201,7 @@ TEST = '''\
 import asyncio
 
 from sidecar.conformance.engine import check_engine, engine_class
-from sidecar.conformance.rendering import as_text
+from sidecar.conformance.report import as_text
 
 
 def test_the_engine_keeps_the_rules() -> None:

@@ -1,38 +1,57 @@
-"""The kit of every suite: named checks that each prove one rule, how they are run, and the report."""
+"""The kit of every suite: named checks that each prove one rule, what they expect, and how they are run."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import inspect
+import linecache
 import re
 import sys
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, Literal, NamedTuple, NoReturn, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 
-from msgspec import Struct
-
-from sidecar import __version__
+from sidecar.conformance.report import CheckResult, Level, Outcome, Report
 
 S = TypeVar("S")
-
-Level = Literal["must", "should"]
-"""A broken `must` fails the suite, a broken `should` is a warning."""
+T = TypeVar("T")
+E = TypeVar("E", bound=BaseException)
 
 LIMIT_S = 30.0
-"""Seconds that a check may take where it sets no limit of its own."""
+"""Seconds that a check inside this process may take if it sets no limit of its own."""
+PEER_LIMIT_S = 120.0
+"""The same for a check that starts processes."""
+
+
+class Violation(Exception):
+    """Raised by a check if the subject breaks the rule."""
+
+
+class NotDeclared(Exception):
+    """Raised by a check if the subject does not claim what the rule is about."""
+
+
+class SuiteFault(Exception):
+    """Raised if the suite itself fails, so that nothing is known about the subject."""
+
+
+class Unusable(Exception):
+    """Raised if a subject cannot be checked at all, such as a command that does not start."""
 
 
 class Check(NamedTuple, Generic[S]):
-    """One check. It passes where `run` returns, and fails where that raises, whatever it raises."""
+    """One check: it passes if `run` returns, and fails if `run` raises anything."""
 
     name: str
-    """Unique in its suite, and the same whether it passes or fails: `area/what_is_checked`."""
+    """`area/what_is_checked`, unique in its suite."""
     rule: str
-    """The rule that it proves, in one sentence."""
+    """The rule that it proves, in one sentence, with the clauses of the specification that say so."""
     run: Callable[[S], Awaitable[None]]
     level: Level
     needs: frozenset[str]
@@ -62,10 +81,10 @@ class Suite(Generic[S]):
         return len(self._checks)
 
     def add(self, check: Check[S]) -> None:
-        """Take a check in.
+        """Add a check.
 
         Raises:
-            ValueError: its name is taken, or it needs what no subject can declare.
+            ValueError: its name is taken, or it needs a capability that the suite does not know.
         """
         if check.name in self._checks:
             raise ValueError(f"there are two checks of the name {check.name!r}")
@@ -73,72 +92,58 @@ class Suite(Generic[S]):
             raise ValueError(f"{check.name} needs unknown capabilities: {check.needs - self.capabilities}")
         self._checks[check.name] = check
 
-    def area(self, name: str, *needs: str) -> Area[S]:
-        """A part of the suite whose checks all need these capabilities."""
-        return Area(self, name, frozenset(needs))
-
-    def selected(self, patterns: Collection[str] = ()) -> list[Check[S]]:
-        """The checks of which the name contains one of the patterns; all of them where there is none."""
-        return [check for check in self if not patterns or any(pattern in check.name for pattern in patterns)]
-
-    def known(self, declared: Collection[str]) -> frozenset[str]:
-        """What was declared, if the suite knows all of it.
-
-        Raises:
-            ValueError: a capability is unknown.
-        """
-        unknown = sorted(set(declared) - self.capabilities)
-        if unknown:
-            names = ", ".join(sorted(self.capabilities)) or "none"
-            raise ValueError(f"unknown capabilities: {', '.join(unknown)} (there are: {names})")
-        return frozenset(declared)
-
-
-class Area(Generic[S]):
-    """Checks that belong together; their names begin with that of the area."""
-
-    def __init__(self, suite: Suite[S], name: str, needs: frozenset[str]) -> None:
-        self._suite = suite
-        self._name = name
-        self._needs = needs
-
     def check(
-        self, *needs: str, level: Level = "must", limit_s: float = LIMIT_S
-    ) -> Callable[[Callable[[S], Awaitable[None]]], Callable[[S], Awaitable[None]]]:
-        """Adds the decorated function: its name ends the check's, its docstring is the rule."""
+        self,
+        area: str,
+        *clauses: str,
+        needs: Collection[str] = (),
+        level: Level = "must",
+        limit_s: float | None = None,
+    ) -> Callable[[Callable[[S], Awaitable[None] | None]], Callable[[S], Awaitable[None] | None]]:
+        """Decorates a check: its name ends the check's, its docstring is the rule, by default its name.
 
-        def add(run: Callable[[S], Awaitable[None]]) -> Callable[[S], Awaitable[None]]:
+        A plain function runs in a thread, and checks another process: any exception but those of this file
+        is then a fault of the suite. A coroutine function runs what it checks, so any exception is a failure.
+        """
+
+        def add(run: Callable[[S], Awaitable[None] | None]) -> Callable[[S], Awaitable[None] | None]:
             name = run.__name__
-            rule = re.sub(r"\s+", " ", run.__doc__ or name.replace("_", " ")).strip()
-            self._suite.add(
-                Check(f"{self._name}/{name}", rule, run, level, self._needs.union(needs), limit_s)
-            )
+            rule = re.sub(r"\s+", " ", run.__doc__ or f"{name.replace('_', ' ').capitalize()}.").strip()
+            if clauses:
+                rule = f"{rule} [{', '.join(clauses)}]"
+            own = inspect.iscoroutinefunction(run)
+            limit = limit_s or (LIMIT_S if own else PEER_LIMIT_S)
+            work = cast("Callable[[S], Awaitable[None]]", run) if own else _in_thread(run)
+            self.add(Check(f"{area}/{name}", rule, work, level, frozenset(needs), limit))
             return run
 
         return add
 
+    def selected(self, patterns: Collection[str] = ()) -> list[Check[S]]:
+        """The checks whose names contain one of the patterns; all checks if there are no patterns."""
+        return [check for check in self if not patterns or any(pattern in check.name for pattern in patterns)]
 
-E = TypeVar("E", bound=BaseException)
-T = TypeVar("T")
 
-LONGEST = 300
+def _in_thread(run: Callable[[S], object]) -> Callable[[S], Awaitable[None]]:
+    async def in_thread(subject: S) -> None:
+        try:
+            await asyncio.to_thread(run, subject)
+        except (Violation, NotDeclared, Unusable):
+            raise
+        except Exception as error:
+            raise SuiteFault(f"{type(error).__name__}: {error}") from error
+
+    return in_thread
+
+
+# Expectations. They are functions, not `assert`, so that they hold under `python -O` and show both values.
+
+_LONGEST = 300
 """Characters of a value that are shown."""
 
 
-class Violation(Exception):
-    """Raised by a check where the rule that it proves is broken."""
-
-
-class NotDeclared(Exception):
-    """Raised by a check that says nothing about the subject, which does not claim what it needs."""
-
-
-class SuiteFault(Exception):
-    """Raised where the suite itself has failed, and nothing is known about the subject."""
-
-
 def fail(what: str) -> NoReturn:
-    """Say that the rule is broken.
+    """Fail the check; `what` says what was found.
 
     Raises:
         Violation: always.
@@ -146,42 +151,42 @@ def fail(what: str) -> NoReturn:
     raise Violation(what)
 
 
-def expect(holds: object, what: str) -> None:
-    """Demand that something holds; `what` says what was found instead.
+def expect(holds: object, what: str = "") -> None:
+    """Demand that a condition holds; `what` says what was found instead, by default the condition's source.
 
     Raises:
-        Violation: it does not.
+        Violation: it does not hold.
     """
     if not holds:
-        raise Violation(what)
+        raise Violation(what or f"this does not hold: {_source()}")
 
 
-def expect_equal(found: object, expected: object, what: str) -> None:
-    """Demand that a value is as expected; `what` names the value.
+def expect_equal(found: object, expected: object, what: str = "") -> None:
+    """Demand that a value is as expected; `what` names the value, by default by its source.
 
     Raises:
-        Violation: it differs.
+        Violation: the value differs.
     """
     if found != expected:
-        raise Violation(f"{what}: expected {_shown(expected)}, found {_shown(found)}")
+        raise Violation(f"{what or _source()}: expected {_shown(expected)}, found {_shown(found)}")
 
 
-def expect_found(value: T | None, what: str) -> T:
-    """The value, which must be there.
+def expect_found(value: T | None, what: str = "") -> T:
+    """The value, which must not be `None`; `what` names it, by default by its source.
 
     Raises:
         Violation: it is `None`.
     """
     if value is None:
-        raise Violation(f"{what} is not there")
+        raise Violation(f"{what or _source()} is missing")
     return value
 
 
 async def expect_raises(kind: type[E], attempt: Awaitable[object], what: str) -> E:
-    """The error that the attempt raised; it must be of this kind.
+    """The error that the attempt raises, which must be of this kind.
 
     Raises:
-        Violation: nothing was raised, or something else.
+        Violation: nothing is raised, or something else.
     """
     try:
         result = await attempt
@@ -194,81 +199,38 @@ async def expect_raises(kind: type[E], attempt: Awaitable[object], what: str) ->
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-Outcome = Literal["passed", "failed", "warned", "undeclared", "error"]
-"""`warned` is a broken `should`; `undeclared` says nothing, for the subject does not claim what it needs;
-`error` is a fault of the suite itself."""
+def _source() -> str:
+    """The source of the first argument of the expectation that the check has just called."""
+    frame = inspect.currentframe()
+    frame = frame.f_back.f_back if frame and frame.f_back else None
+    if frame is None:
+        return "a value"
+    code = frame.f_code
+    first, last, start, end = next(islice(code.co_positions(), frame.f_lasti // 2, None))
+    if first is None or last is None or start is None or end is None:
+        return "a value"
+    lines = [linecache.getline(code.co_filename, number).encode() for number in range(first, last + 1)]
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    try:
+        call = ast.parse(b"".join(lines).decode(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return "a value"
+    return ast.unparse(call.args[0]).replace("await ", "") if isinstance(call, ast.Call) else "a value"
 
 
-class CheckResult(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """How one check ended."""
-
-    name: str
-    rule: str
-    level: Level
-    outcome: Outcome
-    seconds: float = 0.0
-    message: str | None = None
-    """What was found, where the rule is broken."""
-    trace: str | None = None
-    """Where in the subject it broke, if something else than a check raised."""
-    needs: tuple[str, ...] = ()
-
-    @property
-    def area(self) -> str:
-        """The part of the name in front of the slash."""
-        return self.name.partition("/")[0]
-
-
-class Counts(Struct, frozen=True, kw_only=True):
-    """How many checks ended in which way."""
-
-    passed: int
-    failed: int
-    warned: int
-    undeclared: int
-    errors: int = 0
-
-
-class Report(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The results of a suite for one subject, in the order of the checks."""
-
-    suite: str
-    subject: str
-    version: str
-    """Version of the package that the suite came with."""
-    declared: tuple[str, ...]
-    """Capabilities that the subject claims."""
-    counts: Counts
-    results: tuple[CheckResult, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether no `must` is broken, the suite did not fail, and anything was checked at all."""
-        return not self.counts.failed and not self.counts.errors and bool(self.counts.passed)
-
-
-def counted(results: tuple[CheckResult, ...]) -> Counts:
-    """The counts of these results."""
-    outcomes = [result.outcome for result in results]
-    return Counts(
-        passed=outcomes.count("passed"),
-        failed=outcomes.count("failed"),
-        warned=outcomes.count("warned"),
-        undeclared=outcomes.count("undeclared"),
-        errors=outcomes.count("error"),
-    )
-
+# Running
 
 Provide = Callable[[], AbstractAsyncContextManager[S]]
 """Makes a fresh subject for one check, and takes it away afterwards."""
 
 _GRACE_S = 10.0
-"""Seconds that a check which has come to its limit has for ending; then it is left alone."""
+"""Seconds that a check has for ending once it is over its limit; then it is left alone."""
 _FRAMES = 8
-"""Frames of a traceback that are told, the innermost."""
+"""Innermost frames of a traceback that a result keeps."""
 
 
 async def run_suite(
@@ -278,51 +240,33 @@ async def run_suite(
     subject: str,
     declared: Collection[str] = (),
     patterns: Collection[str] = (),
+    expected: Collection[str] = (),
     told: Callable[[CheckResult], object] | None = None,
 ) -> Report:
-    """The report on one subject, which claims to offer what is `declared`.
+    """The report on one subject, which claims to offer what is `declared`; other checks are not run.
 
-    `patterns` choose among the checks by their names; `told` is called with each result as it comes.
-
-    Raises:
-        ValueError: a capability is unknown, or no check is chosen.
-    """
-    known = suite.known(declared)
-    results = await run_checks(chosen(suite, patterns), provide, known, told=told)
-    return report_of(suite.name, subject, known, results)
-
-
-def chosen(suite: Suite[S], patterns: Collection[str], expected: Collection[str] = ()) -> Sequence[Check[S]]:
-    """The checks that have one of the patterns in their names; `expected` names checks that may fail.
+    `patterns` choose among the checks by their names, `expected` names checks that are known to fail, and
+    `told` is called with each result as it comes.
 
     Raises:
-        ValueError: no check is chosen, or an expected one does not exist.
+        ValueError: a capability is unknown, no check is chosen, or an expected one does not exist.
     """
+    if unknown := sorted(set(declared) - suite.capabilities):
+        names = ", ".join(sorted(suite.capabilities)) or "none"
+        raise ValueError(f"unknown capabilities: {', '.join(unknown)} (there are: {names})")
     checks = suite.selected(patterns)
     if not checks:
         raise ValueError(f"no check has one of these in its name: {', '.join(patterns)}")
-    unknown = sorted(set(expected) - {check.name for check in suite})
-    if unknown:
+    if unknown := sorted(set(expected) - {check.name for check in suite}):
         raise ValueError(f"there are no checks of these names: {', '.join(unknown)}")
-    return checks
-
-
-async def run_checks(
-    checks: Sequence[Check[S]],
-    provide: Provide[S],
-    declared: Collection[str],
-    *,
-    expected: Collection[str] = (),
-    told: Callable[[CheckResult], object] | None = None,
-) -> list[CheckResult]:
-    """The results, in order; checks that need more than what is `declared` are not run."""
     results: list[CheckResult] = []
     for check in checks:
-        result = await run_check(check, provide) if check.needs <= set(declared) else undeclared(check)
-        results.append(judged(result, expected))
+        runs = check.needs <= set(declared)
+        result = await run_check(check, provide) if runs else _result(check, "undeclared")
+        results.append(result.judged(result.name in expected))
         if told is not None:
             told(results[-1])
-    return results
+    return Report.of(suite.name, subject, declared, results)
 
 
 async def run_check(check: Check[S], provide: Provide[S]) -> CheckResult:
@@ -343,20 +287,11 @@ async def run_check(check: Check[S], provide: Provide[S]) -> CheckResult:
         message, trace = f"it did not end within {check.limit_s:g} s", _trace(error)
     except Exception as error:
         message, trace = f"{type(error).__name__}: {error}", _trace(error)
-    return CheckResult(
-        name=check.name,
-        rule=check.rule,
-        level=check.level,
-        outcome=outcome,
-        seconds=round(time.perf_counter() - began, 4),
-        message=message,
-        trace=trace,
-        needs=tuple(sorted(check.needs)),
-    )
+    return _result(check, outcome, round(time.perf_counter() - began, 4), message, trace)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns. Unlike `asyncio.run` it does not wait for what a subject has left behind."""
+    """What `work` returns. Unlike `asyncio.run` it does not wait for what a subject leaves behind."""
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(work)
@@ -364,27 +299,22 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         loop.close()
 
 
-def undeclared(check: Check[S]) -> CheckResult:
-    """The result of a check that says nothing about the subject."""
+def _result(
+    check: Check[S],
+    outcome: Outcome,
+    seconds: float = 0.0,
+    message: str | None = None,
+    trace: str | None = None,
+) -> CheckResult:
     return CheckResult(
         name=check.name,
         rule=check.rule,
         level=check.level,
-        outcome="undeclared",
+        outcome=outcome,
+        seconds=seconds,
+        message=message,
+        trace=trace,
         needs=tuple(sorted(check.needs)),
-    )
-
-
-def report_of(suite: str, subject: str, declared: Collection[str], results: Sequence[CheckResult]) -> Report:
-    """The report that these results make."""
-    kept = tuple(results)
-    return Report(
-        suite=suite,
-        subject=subject,
-        version=__version__,
-        declared=tuple(sorted(declared)),
-        counts=counted(kept),
-        results=kept,
     )
 
 
@@ -413,35 +343,12 @@ def _trace(error: BaseException) -> str:
     return "".join(traceback.format_list(frames)).rstrip()
 
 
-def read_expected(text: str) -> frozenset[str]:
-    """The names of checks in a list: one a line, `#` begins a comment."""
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    return frozenset(line for line in lines if line)
-
-
-def judged(result: CheckResult, expected: Collection[str]) -> CheckResult:
-    """The result in the light of what was expected: a known failure warns, a check that passes fails."""
-    if result.name not in expected:
-        return result
-    if result.outcome == "failed":
-        return _with(result, "warned", f"known to fail: {result.message}")
-    if result.outcome == "passed":
-        return _with(result, "failed", "it passes, and is listed as known to fail: remove the entry")
-    return result
-
-
-def _with(result: CheckResult, outcome: str, message: str) -> CheckResult:
-    from msgspec.structs import replace
-
-    return replace(result, outcome=outcome, message=message)
-
-
 class SubjectNotFound(Exception):
     """Raised when a name leads to nothing; the text says why."""
 
 
 def load(name: str) -> Any:
-    """What the name stands for; modules in the working directory are found too, behind installed ones.
+    """What `MODULE:NAME` stands for; modules in the working directory are found too, behind installed ones.
 
     Raises:
         SubjectNotFound: it is no such name, or there is nothing under it.

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from sidecar.conformance.client.running import CLIENT_SUITE
-from sidecar.conformance.server.running import SERVER_SUITE
+from sidecar.conformance.client import CLIENT_SUITE
+from sidecar.conformance.server import SERVER_SUITE
 from tests.conformance import test_broken_engines
 from tests.conformance.spoiling.clients import BROKEN
 from tests.conformance.spoiling.table import SPOILT

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from sidecar.conformance.kit import CheckResult, Violation, run_check
-from sidecar.conformance.server.running import SERVER_SUITE
-from sidecar.conformance.server.subject import Server
+from sidecar.conformance.server import SERVER_SUITE, Server
 from tests.conformance.spoiling.proxy import SWITCH
 from tests.conformance.spoiling.table import SPOILT
 

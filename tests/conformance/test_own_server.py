@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.conformance.server.running import SERVER_SUITE, check_server
+from sidecar.conformance.server import SERVER_SUITE, check_server
 
 COMMAND = (sys.executable, "-m", "sidecar.cli.main", "serve")
 AREAS = list(dict.fromkeys(check.area for check in SERVER_SUITE if check.area != "schema"))

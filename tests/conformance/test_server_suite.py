@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from sidecar.conformance.kit import Violation
-from sidecar.conformance.server.running import SERVER_SUITE
-from sidecar.conformance.server.wire import Message, check_result
+from sidecar.conformance.server import SERVER_SUITE
+from sidecar.conformance.wire import Message, check_result
 
 PROGRAM = str(Path(sys.executable).with_name("context-sidecar"))
 LIMIT_S = 110.0

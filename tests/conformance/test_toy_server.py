@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.conformance.server.running import SERVER_SUITE, check_server
+from sidecar.conformance.server import SERVER_SUITE, check_server
 from tests.missing_programs import program
 
 pytestmark = pytest.mark.hosts

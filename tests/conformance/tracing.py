@@ -8,9 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from sidecar.conformance.client.running import CLIENT_SUITE
+from sidecar.conformance.client import CLIENT_SUITE
 from sidecar.conformance.kit import Check
-from sidecar.conformance.server.running import SERVER_SUITE
+from sidecar.conformance.server import SERVER_SUITE
 from sidecar.protocol.lifecycle import LATEST
 
 SPEC = Path(__file__).parents[2] / "spec"

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sidecar.conformance.server import Server
 from sidecar.conformance.server.host import Host
-from sidecar.conformance.server.subject import Server
-from sidecar.conformance.server.wire import Json
+from sidecar.conformance.wire import Json
 
 FOLDER = Path(__file__).parents[2] / "spec" / "transcripts"
 SERVE = (sys.executable, "-m", "sidecar.cli.main", "serve")
@@ -31,8 +31,8 @@ def recorded(session: Callable[[Host], None]) -> list[Entry]:
                 entries.append({"from": "host", "message": body})
                 write(body)
 
-            def hear(limit_s: float | None = None) -> Any:
-                message = receive(limit_s)
+            def hear() -> Any:
+                message = receive()
                 if message is not None:
                     entries.append({"from": "server", "message": message.body})
                 return message

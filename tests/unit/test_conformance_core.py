@@ -11,8 +11,6 @@ import pytest
 from sidecar.conformance import kit
 from sidecar.conformance.kit import (
     Check,
-    CheckResult,
-    Report,
     SubjectNotFound,
     Suite,
     Violation,
@@ -26,7 +24,7 @@ from sidecar.conformance.kit import (
     run_check,
     run_suite,
 )
-from sidecar.conformance.rendering import as_json, as_junit, as_text
+from sidecar.conformance.report import CheckResult, Report, as_json, as_junit, as_text
 
 made: list[int] = []
 
@@ -39,35 +37,34 @@ async def provide() -> AsyncGenerator[list[int]]:
 
 def example() -> Suite[list[int]]:
     suite: Suite[list[int]] = Suite("example", ["speed", "depth"])
-    area, deep = suite.area("first"), suite.area("deep", "depth")
 
-    @area.check()
+    @suite.check("first")
     async def passes(subject: list[int]) -> None:
         """All is well,
         on two lines."""
         expect(subject, "there is no subject")
 
-    @area.check()
+    @suite.check("first")
     async def is_broken(subject: list[int]) -> None:
         """One is two."""
         expect_equal(1, 2, "one \0 \ud800")
 
-    @area.check(level="should")
+    @suite.check("first", level="should")
     async def might_be_better(subject: list[int]) -> None:
         """It is better."""
         fail("it is not")
 
-    @area.check()
+    @suite.check("first")
     async def raises(subject: list[int]) -> None:
         """It raises nothing."""
         raise KeyError("surprise")
 
-    @area.check(limit_s=0.01)
+    @suite.check("first", limit_s=0.01)
     async def hangs(subject: list[int]) -> None:
         """It ends."""
         await asyncio.Event().wait()
 
-    @deep.check("speed")
+    @suite.check("deep", needs=("depth", "speed"))
     async def dives(subject: list[int]) -> None:
         """It dives."""
 
@@ -192,8 +189,14 @@ def test_expectations_that_do_not_hold_tell_both_sides() -> None:
     async def raise_key_error() -> int:
         raise KeyError("x")
 
-    with pytest.raises(Violation, match="the number is not there"):
+    with pytest.raises(Violation, match="the number is missing"):
         expect_found(None, "the number")
+    with pytest.raises(Violation, match=r"^sum\(\[1, 2\]\): expected 4, found 3$"):
+        expect_equal(sum([1, 2]), 4)
+    with pytest.raises(Violation, match=r"^this does not hold: 1 > 2 and '长'$"):
+        expect(
+            1 > 2 and "长",
+        )
     with pytest.raises(Violation, match="expected ValueError, but it returned 1"):
         asyncio.run(expect_raises(ValueError, return_one(), "it"))
     with pytest.raises(Violation, match="expected ValueError, found KeyError"):

@@ -1,23 +1,40 @@
-"""The program around a client under test, which is told in lines of JSON what to do."""
+"""The client under test: its driver, the servers that are played to it, and how the suite is run.
+
+The driver is the program around the client, which is told in lines of JSON what to do.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import queue
+import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from types import TracebackType
 
-from sidecar.conformance.kit import Violation
-from sidecar.conformance.server.process import Unusable
-from sidecar.conformance.server.wire import Json, Object, shown
+from sidecar.conformance.client import relay
+from sidecar.conformance.client.played_server import PlayedServer
+from sidecar.conformance.kit import NotDeclared, Suite, Unusable, Violation, run_suite
+from sidecar.conformance.report import CheckResult, Report
+from sidecar.conformance.wire import Json, Object, shown
 
 COMMAND_VARIABLE = "CEP_SIDECAR"
 """Environment variable with the command that the client has to start, as a JSON list of strings."""
+
+LIMIT_S = 20.0
+"""Seconds that one step may take."""
+
+_STARTED_S = 0.3
+"""Seconds within which a server that has been started connects."""
+
+_RELAY = str(Path(relay.__file__))
 
 
 class Driver:
@@ -180,3 +197,147 @@ def failed_with(failure: Mapping[str, Json]) -> str:
     """The kind of a failure, with its code where it has one."""
     code = failure.get("code")
     return str(failure.get("kind")) if code is None else f"{failure.get('kind')} {code}"
+
+
+class Stage:
+    """A driver with its client, and the sidecars that the client starts. To be used in a with-block."""
+
+    def __init__(self, command: Sequence[str], problems: list[str], limit_s: float) -> None:
+        self._problems = problems
+        self._limit_s = limit_s
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.settimeout(_STARTED_S)
+        self._played: list[PlayedServer] = []
+        port = str(self._listener.getsockname()[1])
+        try:
+            self.driver = Driver(command, (sys.executable, "-I", "-S", _RELAY, port), limit_s)
+        except BaseException:
+            self._listener.close()
+            raise
+
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.driver.kill()
+        for server in self._played:
+            server.close()
+        self._listener.close()
+        self.driver.close()
+
+    def server(self) -> PlayedServer:
+        """The server that the client starts next.
+
+        Raises:
+            Violation: it starts none within the limit, or the driver ends.
+        """
+        deadline = time.monotonic() + self._limit_s
+        while (server := self.another_server()) is None:
+            self.driver.check_alive()
+            if time.monotonic() > deadline:
+                raise Violation(f"the client starts no server within {self._limit_s:g} s")
+        return server
+
+    def another_server(self) -> PlayedServer | None:
+        """A server that the client has started already, `None` where there is none."""
+        try:
+            connection, _ = self._listener.accept()
+        except TimeoutError:
+            return None
+        connection.settimeout(None)
+        server = PlayedServer(connection, self._problems, self._limit_s)
+        self._played.append(server)
+        return server
+
+    def open(self, **members: Json) -> PlayedServer:
+        """Have the client connect; the server that it has started, behind the handshake."""
+        self.driver.do("open", "open", **members)
+        server = self.server()
+        server.welcome()
+        self.driver.result("open")
+        return server
+
+    def ask(self, id: str, method: str, **params: Json) -> None:
+        """Have the client send a request."""
+        self.driver.do("request", id, method=method, params=params)
+
+    def expect_alive(self, server: PlayedServer) -> None:
+        """Have a request of the client answered by a server.
+
+        Raises:
+            Violation: the client does not send it, or fails.
+        """
+        self.ask("alive", "engine/list")
+        server.answer(server.request("engine/list"), {"engines": []})
+        self.driver.result("alive")
+
+
+class Client:
+    """A command that starts a driver, which is started anew for every check."""
+
+    def __init__(self, command: Sequence[str], *, limit_s: float = LIMIT_S) -> None:
+        self._command = tuple(command)
+        self.limit_s = limit_s
+        self.problems: list[str] = []
+        """What was wrong with the members of messages, whichever check they came in."""
+
+    def stage(self, *needs: str) -> Stage:
+        """A driver whose client is not connected yet.
+
+        Raises:
+            NotDeclared: it does not offer what is needed.
+        """
+        stage = Stage(self._command, self.problems, self.limit_s)
+        missing = sorted(set(needs) - stage.driver.features)
+        if missing:
+            stage.__exit__(None, None, None)
+            raise NotDeclared(f"the client does not offer {', '.join(missing)}")
+        return stage
+
+
+FEATURES = {
+    "cancelling": "a request can be taken back by the operation `cancel`",
+    "timeouts": "a request can be given `timeoutMs`",
+    "deltas": "the operation `assemble` asks for edits and yields whole lists",
+    "notifications": "notifications of the server reach the runtime",
+    "progress": "`$/progress` reaches the runtime",
+    "runtime/complete": "the runtime answers this request, as the operation `open` says",
+    "memory/getContext": "the runtime answers this request, and offers the `sources` of the operation `open`",
+}
+"""What a driver may declare of its client."""
+
+CLIENT_SUITE: Suite[Client] = Suite("client", FEATURES)
+"""Every check of a client."""
+
+check = CLIENT_SUITE.check
+"""Adds a check to the suite."""
+
+
+async def check_client(
+    command: Sequence[str],
+    *,
+    patterns: Collection[str] = (),
+    expected: Collection[str] = (),
+    limit_s: float = LIMIT_S,
+    told: Callable[[CheckResult], object] | None = None,
+) -> Report:
+    """The report on the client inside the driver that a command starts. See `run_suite` for the options.
+
+    Raises:
+        Unusable: the command starts no driver.
+        ValueError: no check has a name with one of the patterns in it, or an expected one does not exist.
+    """
+    client = Client(command, limit_s=limit_s)
+    with client.stage() as stage:
+        declared = stage.driver.features & CLIENT_SUITE.capabilities
+    return await run_suite(
+        CLIENT_SUITE,
+        lambda: nullcontext(client),
+        subject=" ".join(command),
+        declared=declared,
+        patterns=patterns,
+        expected=expected,
+        told=told,
+    )

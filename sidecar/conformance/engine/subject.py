@@ -11,9 +11,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sidecar.client.answers import AssembledContext
 from sidecar.client.errors import RequestFailed
-from sidecar.client.message_bytes import Message
+from sidecar.client.messages import AssembledContext, Message
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.conformance.kit import SubjectNotFound, Suite, fail, load
 from sidecar.import_path import VARIABLE, absolute_path
@@ -180,3 +179,5 @@ ENGINE_SUITE: Suite[Conversation] = Suite(
         "owns-compaction": "the engine compacts itself",
     },
 )
+check = ENGINE_SUITE.check
+"""Adds a check to the suite."""

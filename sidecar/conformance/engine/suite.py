@@ -6,7 +6,14 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from sidecar.client.errors import ContextOverflow, HostCapabilityMissing
-from sidecar.conformance.engine.subject import ENGINE_SUITE, Conversation, EngineSubject, expect_own, serving
+from sidecar.conformance.engine.subject import (
+    ENGINE_SUITE,
+    Conversation,
+    EngineSubject,
+    check,
+    expect_own,
+    serving,
+)
 from sidecar.conformance.kit import (
     CheckResult,
     Report,
@@ -20,17 +27,16 @@ from sidecar.conformance.kit import (
 from sidecar.messages.dialects import dialect
 
 LEGACY = "legacy"
-_declaring = ENGINE_SUITE.area("declaring")
 
 
-@_declaring.check()
+@check("declaring")
 async def names_itself(talk: Conversation) -> None:
     """An engine has an id, a name and a version."""
     engine = talk.engine
     expect(engine.id and engine.name and engine.version, f"its info is {engine}")
 
 
-@_declaring.check()
+@check("declaring")
 async def is_listed(talk: Conversation) -> None:
     """The engine that serves is listed as active and available."""
     listed = {engine.id: engine for engine in await talk.client.engines()}
@@ -38,7 +44,7 @@ async def is_listed(talk: Conversation) -> None:
     expect(own.active and own.available, f"it is listed as {own}")
 
 
-@_declaring.check()
+@check("declaring")
 async def is_healthy(talk: Conversation) -> None:
     """The doctor finds nothing wrong with the engine."""
     wrong = [
@@ -94,17 +100,14 @@ def texts(messages: Sequence[Message]) -> list[str]:
     return [content if isinstance(content := message.get("content"), str) else "" for message in messages]
 
 
-_taking_in = ENGINE_SUITE.area("taking_in", "stores")
-
-
-@_taking_in.check()
+@check("taking_in", needs=("stores",))
 async def takes_a_message_in(talk: Conversation) -> None:
     """A message that comes in is stored, and has an id and a turn."""
     outcome = await talk.client.ingest(talk.session, user("Hello"))
     expect(outcome.ingested and outcome.message_id and outcome.turn_id, f"it answered {outcome}")
 
 
-@_taking_in.check()
+@check("taking_in", needs=("stores",))
 async def takes_a_message_in_once(talk: Conversation) -> None:
     """A message that comes again under its id is not taken in twice."""
     await talk.client.ingest(talk.session, user("Hello"), message_id="m1")
@@ -112,7 +115,7 @@ async def takes_a_message_in_once(talk: Conversation) -> None:
     expect(not again.ingested, f"it answered {again}")
 
 
-@_taking_in.check()
+@check("taking_in", needs=("stores",))
 async def keeps_messages_as_they_came(talk: Conversation) -> None:
     """What is stored is exported byte for byte, in order."""
     messages = turn(1)
@@ -122,7 +125,6 @@ async def keeps_messages_as_they_came(talk: Conversation) -> None:
 
 
 BUDGETS = (600, 1500, 6000)
-_assembling = ENGINE_SUITE.area("assembling")
 _ROOMY = 100_000
 
 
@@ -131,14 +133,14 @@ def _problems(bodies: list[bytes]) -> list[str]:
     return [f"{p.rule}: {p.detail}" for p in reader.check([reader.read(body) for body in bodies])]
 
 
-@_assembling.check()
+@check("assembling")
 async def answers_an_empty_list(talk: Conversation) -> None:
     """An empty list of a session that was never seen gives an answer, with no message in it."""
     answer = await talk.assemble(_ROOMY, [])
     expect_equal(answer.bodies, [], "the messages")
 
 
-@_assembling.check()
+@check("assembling")
 async def answers_a_session_never_seen(talk: Conversation) -> None:
     """The list of a session that was never seen comes back whole where there is room."""
     given = [user("Hello"), assistant("Hello yourself."), user("What now?")]
@@ -147,7 +149,7 @@ async def answers_a_session_never_seen(talk: Conversation) -> None:
     expect(all(text in said for text in texts(given)), f"the answer says {said}")
 
 
-@_assembling.check("stores")
+@check("assembling", needs=("stores",))
 async def shows_what_fits(talk: Conversation) -> None:
     """The newest message of the user is in the answer, as it came."""
     await talk.tell(*turns(2), user("And now?"))
@@ -155,7 +157,7 @@ async def shows_what_fits(talk: Conversation) -> None:
     expect(user("And now?") in answer.decoded, "the newest message is not in the answer")
 
 
-@_assembling.check("stores", "budget")
+@check("assembling", needs=("budget", "stores"))
 async def keeps_the_budget(talk: Conversation) -> None:
     """The estimate of an answer is within its budget, whatever that is."""
     await talk.tell(*turns(12), user("And now?"))
@@ -165,7 +167,7 @@ async def keeps_the_budget(talk: Conversation) -> None:
         expect(user("And now?") in answer.decoded, f"the newest message is missing with {budget} tokens")
 
 
-@_assembling.check("stores", "budget")
+@check("assembling", needs=("budget", "stores"))
 async def says_what_it_needs(talk: Conversation) -> None:
     """A budget that is too small is refused, and a budget of what is required succeeds."""
     await talk.tell(*turns(2), user("word " * 400))
@@ -174,7 +176,7 @@ async def says_what_it_needs(talk: Conversation) -> None:
     expect(answer.estimated_tokens <= refused.required, f"it takes {answer.estimated_tokens} tokens")
 
 
-@_assembling.check("stores", "budget")
+@check("assembling", needs=("budget", "stores"))
 async def is_valid(talk: Conversation) -> None:
     """No call is without its result, and no result without its call, wherever the answer is cut."""
     for number in range(1, 9):
@@ -184,7 +186,7 @@ async def is_valid(talk: Conversation) -> None:
             expect_equal(_problems(answer.bodies), [], f"problems after {number} turns with {budget} tokens")
 
 
-@_assembling.check("stores")
+@check("assembling", needs=("stores",))
 async def is_repeatable(talk: Conversation) -> None:
     """The same question has the same answer, and the same epoch."""
     await talk.tell(*turns(6), user("And now?"))
@@ -194,7 +196,7 @@ async def is_repeatable(talk: Conversation) -> None:
     expect_equal(again.context_epoch, first.context_epoch, "the epoch")
 
 
-@_assembling.check("stores", level="should")
+@check("assembling", needs=("stores",), level="should")
 async def goes_on_from_its_answer(talk: Conversation) -> None:
     """As long as everything fits, each answer begins with the one before."""
     before: list[bytes] = []
@@ -205,7 +207,7 @@ async def goes_on_from_its_answer(talk: Conversation) -> None:
         before = answer.bodies
 
 
-@_assembling.check("stores", "budget")
+@check("assembling", needs=("budget", "stores"))
 async def knows_its_own_answer(talk: Conversation) -> None:
     """Its own answer, handed back as the host's list, comes back unchanged."""
     await talk.tell(*turns(10), user("And now?"))
@@ -214,7 +216,7 @@ async def knows_its_own_answer(talk: Conversation) -> None:
     expect_equal(again.bodies, first.bodies, "the messages")
 
 
-@_assembling.check("stores")
+@check("assembling", needs=("stores",))
 async def keeps_sessions_apart(talk: Conversation) -> None:
     """What one session holds is never in the answer of another."""
     other = f"{talk.session}-other"
@@ -224,10 +226,7 @@ async def keeps_sessions_apart(talk: Conversation) -> None:
     expect(not any("heliotrope" in text for text in texts(answer.decoded)), "it told the secret")
 
 
-_compacting = ENGINE_SUITE.area("compacting")
-
-
-@_compacting.check("owns-compaction", "stores")
+@check("compacting", needs=("owns-compaction", "stores"))
 async def compacts_by_force(talk: Conversation) -> None:
     """A forced compaction makes the next answer no larger, and says so truly."""
     await talk.tell(*turns(12), user("And now?"))
@@ -243,7 +242,7 @@ async def compacts_by_force(talk: Conversation) -> None:
     expect(user("And now?") in after.decoded, "the newest message is not in the answer any more")
 
 
-@_compacting.check("owns-compaction", "stores")
+@check("compacting", needs=("owns-compaction", "stores"))
 async def loses_nothing(talk: Conversation) -> None:
     """After a compaction the history is whole."""
     await talk.tell(*turns(8))
@@ -253,7 +252,7 @@ async def loses_nothing(talk: Conversation) -> None:
     expect_equal([m.body for m in after], [m.body for m in before], "the history")
 
 
-@_compacting.check("owns-compaction", "stores")
+@check("compacting", needs=("owns-compaction", "stores"))
 async def declines_with_a_reason(talk: Conversation) -> None:
     """Where there is nothing to do, a compaction is declined, which is no error."""
     await talk.tell(user("Hello"))
@@ -261,7 +260,7 @@ async def declines_with_a_reason(talk: Conversation) -> None:
     expect(outcome.ok and (outcome.compacted or outcome.reason), f"it answered {outcome}")
 
 
-@_compacting.check()
+@check("compacting")
 async def says_when_the_host_cannot(talk: Conversation) -> None:
     """An engine that leaves compaction to the host refuses with 1004 where the host cannot."""
     if talk.engine.owns_compaction:
@@ -273,10 +272,7 @@ async def says_when_the_host_cannot(talk: Conversation) -> None:
     fail(f"it answered {outcome}")
 
 
-_living = ENGINE_SUITE.area("living", "stores")
-
-
-@_living.check()
+@check("living", needs=("stores",))
 async def takes_whole_turns(talk: Conversation) -> None:
     """A turn that is handed over whole is stored once, however often its key comes."""
     committed = await talk.client.commit_turn(talk.session, "turn-1", turn(1))
@@ -287,7 +283,7 @@ async def takes_whole_turns(talk: Conversation) -> None:
     expect_equal(len(page), 8, "the number of stored messages")
 
 
-@_living.check()
+@check("living", needs=("stores",))
 async def predicts(talk: Conversation) -> None:
     """What fits easily is predicted to fit, and what cannot is not."""
     await talk.tell(*turns(10))
@@ -297,7 +293,7 @@ async def predicts(talk: Conversation) -> None:
     expect(not tight.fits and tight.action == "compact", f"with 50 tokens it answered {tight}")
 
 
-@_living.check()
+@check("living", needs=("stores",))
 async def maintains(talk: Conversation) -> None:
     """Work between turns is answered, whether or not there is any."""
     await talk.tell(*turns(2))
@@ -306,7 +302,7 @@ async def maintains(talk: Conversation) -> None:
     expect(outcome.bytes_freed >= 0, f"it answered {outcome}")
 
 
-@_living.check()
+@check("living", needs=("stores",))
 async def begins_anew(talk: Conversation) -> None:
     """After it was disposed of, the next call goes on from the stored history."""
     await talk.tell(*turns(3), user("And now?"))

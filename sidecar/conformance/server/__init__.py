@@ -1,1 +1,17 @@
-"""Checks that tell whether a server, in whatever language, keeps the protocol."""
+"""The suite for servers, in whatever language: a server is checked through its standard streams."""
+
+from importlib import import_module
+
+from sidecar.conformance.server.subject import SERVER_SUITE, Server, check, check_server
+from sidecar.conformance.wire import expect_no_problems
+
+__all__ = ["SERVER_SUITE", "Server", "check_server"]
+
+for _area in ("framing", "lifecycle", "flow", "ingest", "assemble", "sessions", "compact", "memory"):
+    import_module(f"{__name__}.{_area}")
+
+
+@check("schema", "CEP-BASE-1", "CEP-BASE-3", "CEP-BASE-7", "CEP-BASE-8", "CEP-BASE-9")
+def every_message_keeps_the_schema(server: Server) -> None:
+    """All messages that the server sent during this run are of the types that the method table names."""
+    expect_no_problems(server.problems)

@@ -6,7 +6,7 @@ import json
 
 from sidecar.conformance.kit import Violation, expect_equal
 from sidecar.conformance.server.host import Host
-from sidecar.conformance.server.wire import Json, Message, Object, shown
+from sidecar.conformance.wire import Json, Message, Object, shown
 
 
 def user(text: str) -> Object:

@@ -1,19 +1,26 @@
-"""A host that speaks to one server process, request by request."""
+"""A host that speaks to one server process, request by request, with a limit on every wait."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import count
 from types import TracebackType
 
-from sidecar.conformance.kit import NotDeclared, Violation
-from sidecar.conformance.server.process import ServerProcess
-from sidecar.conformance.server.wire import (
+from sidecar.conformance.kit import NotDeclared, Unusable, Violation
+from sidecar.conformance.wire import (
+    Inbox,
     Json,
     Message,
     Object,
     check_message,
-    check_result,
     encode,
     frame,
     notification,
@@ -24,6 +31,94 @@ Answer = Callable[[Message], Object]
 """Makes the `result` or `error` member of the answer to a request of the server, as `{"result": ...}`."""
 
 _UNKNOWN: Object = {"error": {"code": -32601, "message": "this host does not answer it"}}
+
+
+class ServerProcess:
+    """A server that is killed when the with-block ends, if it still runs."""
+
+    def __init__(
+        self, command: Sequence[str], *, limit_s: float, lines: bool, environment: Mapping[str, str]
+    ) -> None:
+        self.limit_s = limit_s
+        self.lines = lines
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed by __exit__
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                env=environment,
+            )
+        except OSError as error:
+            self._log.close()
+            raise Unusable(f"{command[0]} does not start: {error.strerror}") from error
+        assert self._process.stdout is not None
+        self._inbox = Inbox(partial(os.read, self._process.stdout.fileno()), lines=lines, limit_s=limit_s)
+        self.receive = self._inbox.receive
+        self._writes: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._writer = threading.Thread(target=self._write, daemon=True)
+        self._writer.start()
+
+    def __enter__(self) -> ServerProcess:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._writes.put(None)
+        self._inbox.join()
+        self._writer.join(self.limit_s)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._log.close()
+
+    def send(self, data: bytes) -> None:
+        """Hand bytes over to be written as they are; this never waits."""
+        self._writes.put(data)
+
+    def end_input(self) -> None:
+        """Close the server's input behind what was sent."""
+        self._writes.put(None)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL, then wait for the end."""
+        self._process.kill()
+        self._process.wait()
+
+    def exit_status(self) -> int:
+        """Wait for the end of the process; its status.
+
+        Raises:
+            Violation: it does not end within the limit.
+        """
+        try:
+            return self._process.wait(self.limit_s)
+        except subprocess.TimeoutExpired:
+            raise Violation(f"the process did not end within {self.limit_s:g} s") from None
+
+    @property
+    def running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def log(self) -> bytes:
+        """What the server wrote to standard error so far."""
+        return os.pread(self._log.fileno(), 1 << 24, 0)
+
+    def _write(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError), self._process.stdin as sink:
+            while (data := self._writes.get()) is not None:
+                sink.write(data)
+                sink.flush()
 
 
 class Host:
@@ -208,12 +303,14 @@ class Host:
             self._keep(self.next())
 
     def _note(self, message: Message) -> None:
-        self._check(lambda: check_message(message))
+        answered = self._pending.pop(message.id, None) if message.is_response else None
+        try:
+            check_message(message, "server", answered)
+        except Violation as violation:
+            self._problems.append(str(violation))
         if message.is_response:
-            method = self._pending.pop(message.id, None)
-            if method is not None:
-                self._check(lambda: check_result(method, message))
-        elif "id" in message.body:
+            return
+        if "id" in message.body:
             self.asked.append(message)
             answer = self.answers.get(message.method or "")
             reply = _UNKNOWN if answer is None else answer(message)
@@ -227,9 +324,3 @@ class Host:
             if message.id is not None and message.id in self._early:
                 raise Violation(f"two answers to request {message.id}")
             self._early[message.id] = message
-
-    def _check(self, rule: Callable[[], None]) -> None:
-        try:
-            rule()
-        except Violation as violation:
-            self._problems.append(str(violation))

@@ -1,19 +1,18 @@
-"""The server under test: how it is started, and the connections that checks share."""
+"""The server under test: how it is started, which connections checks share, and how the suite is run."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 
-from sidecar.conformance.kit import Check, Level, NotDeclared, Suite, SuiteFault, Violation
-from sidecar.conformance.server.host import Host
-from sidecar.conformance.server.process import ServerProcess, Unusable
-from sidecar.conformance.server.wire import Json, Object, shown
+from sidecar.conformance.kit import Suite, Unusable, Violation, run_suite
+from sidecar.conformance.report import CheckResult, Report
+from sidecar.conformance.server.host import Host, ServerProcess
+from sidecar.conformance.wire import Json, Object, shown
 from sidecar.protocol.methods import METHODS
 
 LIMIT_S = 20.0
@@ -169,32 +168,40 @@ METHOD_NAMES = frozenset(method.name for method in METHODS if method.direction !
 SERVER_SUITE: Suite[Server] = Suite("server", METHOD_NAMES)
 """Every check of a server."""
 
-_CLAUSE = re.compile(r"CEP-[A-Z]+-\d+")
+check = SERVER_SUITE.check
+"""Adds a check to the suite."""
 
 
-def check(
-    area: str, *clauses: str, needs: tuple[str, ...] = (), level: Level = "must", limit_s: float = 120.0
-) -> Callable[[Callable[[Server], None]], Callable[[Server], None]]:
-    """Adds the decorated function to the suite; its docstring says what the clauses come to here."""
+async def check_server(
+    command: Sequence[str],
+    *,
+    patterns: Collection[str] = (),
+    expected: Collection[str] = (),
+    limit_s: float = LIMIT_S,
+    told: Callable[[CheckResult], object] | None = None,
+    own_home: bool = False,
+) -> Report:
+    """The report on the server that a command starts; checks of what it does not declare are not run.
 
-    def add(run: Callable[[Server], None]) -> Callable[[Server], None]:
-        async def in_thread(server: Server) -> None:
-            try:
-                await asyncio.to_thread(run, server)
-            except (Violation, NotDeclared):
-                raise
-            except Exception as error:
-                raise SuiteFault(f"{type(error).__name__}: {error}") from error
+    The server has an empty home, unless it is to have the user's own. See `run_suite` for the rest.
 
-        text = re.sub(r"\s+", " ", run.__doc__ or "").strip()
-        name = f"{area}/{run.__name__}"
-        rule = f"{text} [{', '.join(clauses)}]"
-        SERVER_SUITE.add(Check(name, rule, in_thread, level, frozenset(needs), limit_s))
-        return run
-
-    return add
-
-
-def clauses_of(check: Check[Server]) -> list[str]:
-    """The clauses of the specification that a check is about."""
-    return _CLAUSE.findall(check.rule)
+    Raises:
+        Unusable: the command does not start, or `initialize` fails.
+        ValueError: no check has a name with one of the patterns in it, or an expected one does not exist.
+    """
+    server = Server(command, limit_s=limit_s, own_home=own_home)
+    try:
+        methods = server.shared().offer.get("methods")
+        if not isinstance(methods, list):
+            raise Unusable("the answer to initialize has no capabilities.experimental.contextEngine.methods")
+        return await run_suite(
+            SERVER_SUITE,
+            lambda: nullcontext(server),
+            subject=" ".join(command),
+            declared=SERVER_SUITE.capabilities & {str(method) for method in methods},
+            patterns=patterns,
+            expected=expected,
+            told=told,
+        )
+    finally:
+        server.close()

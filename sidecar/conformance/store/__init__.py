@@ -23,15 +23,7 @@ from sidecar.conformance.store.subject import (
     providing,
 )
 
-__all__ = [
-    "CAPABILITIES",
-    "SUITE",
-    "MakePlace",
-    "StorePlace",
-    "Subject",
-    "declared_by",
-    "providing",
-]
+__all__ = ["CAPABILITIES", "SUITE", "MakePlace", "StorePlace", "Subject", "declared_by", "providing"]
 
 _AREAS = (
     "append",

@@ -3,313 +3,221 @@
 from __future__ import annotations
 
 from sidecar.conformance.kit import expect, expect_equal, expect_found, expect_raises
-from sidecar.conformance.store.samples import (
-    REF,
-    reply,
-    user,
-)
-from sidecar.conformance.store.subject import SUITE, Subject
+from sidecar.conformance.store.samples import REF, reply, user
+from sidecar.conformance.store.subject import Subject, check
 from sidecar.store.errors import FormatMismatch, SessionMissing
 from sidecar.store.stored import NewMessage, SessionRef
 from sidecar.store.writes import Append, RecordAdvancement, Truncate
 
-APPENDING = SUITE.area("append")
 
-
-@APPENDING.check()
+@check("append")
 async def messages_come_back_byte_for_byte_in_order(store: Subject) -> None:
-    """Messages come back byte for byte in order."""
     bodies = [b'{"role": "user",\t"content":"\\ud83d"}', b'{"b":1.0,"a":1e3}', '{"x":"ü\x00"}'.encode()]
     messages = [NewMessage(body=body, role="user", opens_turn=True) for body in bodies]
     await store.append(REF, *messages)
-    expect_equal(
-        [message.body for message in await store.messages(REF)], bodies, "every body of messages(REF)"
-    )
+    expect_equal([message.body for message in await store.messages(REF)], bodies)
 
 
-@APPENDING.check()
+@check("append")
 async def positions_run_from_one_without_gaps_over_several_writes(store: Subject) -> None:
-    """Positions run from one without gaps over several writes."""
     first = await store.append(REF, "a", "b")
     second = await store.append(REF, "c")
-    expect_equal(
-        [item.position for item in first.items + second.items],
-        [1, 2, 3],
-        "every position of first.items + second.items",
-    )
-    expect_equal(second.head.message_count, 3, "second.head.message_count")
+    expect_equal([item.position for item in first.items + second.items], [1, 2, 3])
+    expect_equal(second.head.message_count, 3)
 
 
-@APPENDING.check()
+@check("append")
 async def every_made_up_id_is_different_and_leads_to_its_message(store: Subject) -> None:
-    """Every made up id is different and leads to its message."""
     await store.append(REF, "a", "b", "c")
     ids = await store.ids(REF)
-    expect_equal(len(set(ids)), 3, "len(set(ids))")
+    expect_equal(len(set(ids)), 3)
     found = [await store.store.message(REF, message_id) for message_id in ids]
-    expect_equal(
-        [message.body for message in found if message], [b"a", b"b", b"c"], "every body of found if message"
-    )
+    expect_equal([message.body for message in found if message], [b"a", b"b", b"c"])
 
 
-@APPENDING.check()
+@check("append")
 async def ids_of_the_host_are_kept(store: Subject) -> None:
-    """Ids of the host are kept."""
     result = await store.append(REF, user("a", message_id="host-1"), "b")
-    expect_equal(result.items[0].message_id, "host-1", "result.items[0].message_id")
-    found = await store.store.message(REF, "host-1")
-    found = expect_found(found, "found")
-    expect_equal(found.position, 1, "found.position")
+    expect_equal(result.items[0].message_id, "host-1")
+    found = expect_found(await store.store.message(REF, "host-1"))
+    expect_equal(found.position, 1)
 
 
-@APPENDING.check()
+@check("append")
 async def a_message_id_that_is_there_is_not_stored_again(store: Subject) -> None:
-    """A message id that is there is not stored again."""
     await store.append(REF, user("first", message_id="x"), "b")
     result = await store.append(REF, user("other", message_id="x"), user("c", message_id="y"))
     repeated, new = result.items
-    expect_equal(
-        (repeated.stored, repeated.position, repeated.existing),
-        (False, 1, b"first"),
-        "repeated.stored, repeated.position, repeated.existing",
-    )
-    expect_equal(
-        (new.stored, new.position, new.existing), (True, 3, None), "new.stored, new.position, new.existing"
-    )
-    expect_equal(await store.texts(REF), ["first", "b", "c"], "texts(REF)")
+    expect_equal((repeated.stored, repeated.position, repeated.existing), (False, 1, b"first"))
+    expect_equal((new.stored, new.position, new.existing), (True, 3, None))
+    expect_equal(await store.texts(REF), ["first", "b", "c"])
 
 
-@APPENDING.check()
+@check("append")
 async def a_message_id_repeated_within_one_write_is_stored_once(store: Subject) -> None:
-    """A message id repeated within one write is stored once."""
     result = await store.append(REF, user("one", message_id="x"), user("two", message_id="x"))
-    expect_equal([item.stored for item in result.items], [True, False], "every stored of result.items")
-    expect_equal(result.items[1].existing, b"one", "result.items[1].existing")
-    expect_equal(await store.texts(REF), ["one"], "texts(REF)")
+    expect_equal([item.stored for item in result.items], [True, False])
+    expect_equal(result.items[1].existing, b"one")
+    expect_equal(await store.texts(REF), ["one"])
 
 
-@APPENDING.check()
+@check("append")
 async def an_inner_id_that_is_there_is_not_stored_again(store: Subject) -> None:
-    """An inner id that is there is not stored again."""
     stored = (await store.append(REF, reply("a", inner_id="item-1"))).items[0]
     again = (await store.append(REF, reply("b", inner_id="item-1", message_id="new"))).items[0]
-    expect_equal(
-        (again.stored, again.message_id), (False, stored.message_id), "again.stored, again.message_id"
-    )
+    expect_equal((again.stored, again.message_id), (False, stored.message_id))
 
 
-@APPENDING.check()
+@check("append")
 async def the_message_id_counts_before_the_inner_id(store: Subject) -> None:
-    """The message id counts before the inner id."""
     await store.append(REF, reply("a", inner_id="i1"), reply("b", message_id="m2", inner_id="i2"))
     again = (await store.append(REF, reply("c", message_id="m2", inner_id="i1"))).items[0]
-    expect_equal((again.stored, again.existing), (False, b"b"), "again.stored, again.existing")
+    expect_equal((again.stored, again.existing), (False, b"b"))
 
 
-@APPENDING.check()
+@check("append")
 async def an_inner_id_does_not_make_doubles_of_messages_that_the_host_names_differently(
     store: Subject,
 ) -> None:
-    """An inner id does not make doubles of messages that the host names differently."""
     await store.append(REF, reply("a", message_id="m1", inner_id="i"))
     named = (await store.append(REF, reply("b", message_id="m2", inner_id="i"))).items[0]
     unnamed = (await store.append(REF, reply("c", inner_id="i"))).items[0]
-    expect_equal(
-        (named.stored, unnamed.stored, unnamed.message_id),
-        (True, False, "m1"),
-        "named.stored, unnamed.stored, unnamed.message_id",
-    )
+    expect_equal((named.stored, unnamed.stored, unnamed.message_id), (True, False, "m1"))
 
 
-@APPENDING.check()
+@check("append")
 async def a_made_up_id_handed_back_by_the_host_is_recognised(store: Subject) -> None:
-    """A made up id handed back by the host is recognised."""
     message_id = (await store.append(REF, "a")).items[0].message_id
     again = (await store.append(REF, user("a", message_id=message_id))).items[0]
-    expect_equal((again.stored, again.message_id), (False, message_id), "again.stored, again.message_id")
+    expect_equal((again.stored, again.message_id), (False, message_id))
 
 
-@APPENDING.check()
+@check("append")
 async def a_host_id_that_looks_like_a_coming_made_up_id_is_never_made_up(store: Subject) -> None:
-    """A host id that looks like a coming made up id is never made up."""
     tag, _, _ = (await store.append(REF, "a")).items[0].message_id.rpartition("-")
     await store.append(REF, user("b", message_id=f"{tag}-4"))
     await store.append(REF, *"cdef")
     ids = await store.ids(REF)
-    expect(len(set(ids)) == len(ids) == 6, "this is not so: len(set(ids)) == len(ids) == 6")
-    found = await store.store.message(REF, f"{tag}-4")
-    found = expect_found(found, "found")
-    expect_equal(found.body, b"b", "found.body")
+    expect(len(set(ids)) == len(ids) == 6)
+    found = expect_found(await store.store.message(REF, f"{tag}-4"))
+    expect_equal(found.body, b"b")
 
 
-@APPENDING.check()
+@check("append")
 async def host_ids_that_only_resemble_made_up_ids_are_ordinary(store: Subject) -> None:
-    """Host ids that only resemble made up ids are ordinary."""
     for number, ending in enumerate(("0", "01", "-1", "", "1x", "٣", str(1 << 70))):
         ref = SessionRef("host", f"s{number}")
         tag, _, _ = (await store.append(ref, "a")).items[0].message_id.rpartition("-")
-        expect(
-            (await store.append(ref, user("b", message_id=f"{tag}-{ending}"))).items[0].stored,
-            "this is not so: append(ref, user('b', message_id=f'{tag}-{ending}')).items[0].stored",
-        )
-        expect(
-            not (await store.append(ref, user("c", message_id=f"{tag}-{ending}"))).items[0].stored,
-            "this is not so: not append(ref, user('c', message_id=f'{tag}-{ending}')).items[0].stored",
-        )
-        expect_equal(
-            (await store.append(ref, "d")).items[0].position, 3, "append(ref, 'd').items[0].position"
-        )
+        expect((await store.append(ref, user("b", message_id=f"{tag}-{ending}"))).items[0].stored)
+        expect(not (await store.append(ref, user("c", message_id=f"{tag}-{ending}"))).items[0].stored)
+        expect_equal((await store.append(ref, "d")).items[0].position, 3)
 
 
-@APPENDING.check()
+@check("append")
 async def a_time_stamp_of_the_host_is_kept_and_the_time_of_receipt_stands_in(store: Subject) -> None:
-    """A time stamp of the host is kept and the time of receipt stands in."""
     result = await store.append(REF, user("a", timestamp_ms=1234), "b")
     given, received = await store.messages(REF)
-    expect_equal(given.timestamp_ms, 1234, "given.timestamp_ms")
-    expect_equal(received.timestamp_ms, result.head.updated_ms, "received.timestamp_ms")
+    expect_equal(given.timestamp_ms, 1234)
+    expect_equal(received.timestamp_ms, result.head.updated_ms)
 
 
-@APPENDING.check()
+@check("append")
 async def roles_and_heartbeats_come_back(store: Subject) -> None:
-    """Roles and heartbeats come back."""
     await store.append(REF, reply("a", role="critic"), reply("b", role="tool"), user("c", heartbeat=True))
     expect_equal(
         [(m.role, m.heartbeat) for m in await store.messages(REF)],
         [("critic", False), ("tool", False), ("user", True)],
-        "[(m.role, m.heartbeat) for m in messages(REF)]",
     )
 
 
-@APPENDING.check()
+@check("append")
 async def an_advancement_key_takes_effect_once(store: Subject) -> None:
-    """An advancement key takes effect once."""
     first = await store.append(REF, "a", advancement_key="turn-1")
     second = await store.append(REF, "a", advancement_key="turn-1")
-    expect_equal(
-        (first.duplicate, second.duplicate, len(second.items)),
-        (False, True, 0),
-        "first.duplicate, second.duplicate, len(second.items)",
-    )
-    expect_equal(await store.texts(REF), ["a"], "texts(REF)")
+    expect_equal((first.duplicate, second.duplicate, len(second.items)), (False, True, 0))
+    expect_equal(await store.texts(REF), ["a"])
 
 
-@APPENDING.check()
+@check("append")
 async def a_refused_append_does_not_use_up_its_key(store: Subject) -> None:
-    """A refused append does not use up its key."""
     await store.append(REF, "a")
     await expect_raises(
         FormatMismatch,
         store.append(REF, "b", message_format="anthropic", advancement_key="turn-1"),
         "append(REF, 'b', message_format='anthropic', advancement_key='turn-1')",
     )
-    expect(
-        not await store.store.advancement_known(REF, "turn-1"),
-        "this is not so: not advancement_known(REF, 'turn-1')",
-    )
-    expect(
-        not (await store.append(REF, "b", advancement_key="turn-1")).duplicate,
-        "this is not so: not append(REF, 'b', advancement_key='turn-1').duplicate",
-    )
+    expect(not await store.store.advancement_known(REF, "turn-1"))
+    expect(not (await store.append(REF, "b", advancement_key="turn-1")).duplicate)
 
 
-@APPENDING.check()
+@check("append")
 async def a_key_recorded_without_messages_counts_for_a_later_append(store: Subject) -> None:
-    """A key recorded without messages counts for a later append."""
-    expect_equal(
-        await store.write(RecordAdvancement(REF, "turn-1")), True, "write(RecordAdvancement(REF, 'turn-1'))"
-    )
-    expect_equal(
-        await store.write(RecordAdvancement(REF, "turn-1")), False, "write(RecordAdvancement(REF, 'turn-1'))"
-    )
-    expect(
-        (await store.append(REF, "a", advancement_key="turn-1")).duplicate,
-        "this is not so: append(REF, 'a', advancement_key='turn-1').duplicate",
-    )
+    expect_equal(await store.write(RecordAdvancement(REF, "turn-1")), True)
+    expect_equal(await store.write(RecordAdvancement(REF, "turn-1")), False)
+    expect((await store.append(REF, "a", advancement_key="turn-1")).duplicate)
 
 
-@APPENDING.check()
+@check("append")
 async def a_session_of_another_dialect_is_refused(store: Subject) -> None:
-    """A session of another dialect is refused."""
     await store.append(REF, "a")
     caught = await expect_raises(
         FormatMismatch,
         store.append(REF, "b", message_format="anthropic"),
         "append(REF, 'b', message_format='anthropic')",
     )
-    expect_equal(caught.message_format, "openai", "caught.message_format")
-    expect_equal(await store.texts(REF), ["a"], "texts(REF)")
+    expect_equal(caught.message_format, "openai")
+    expect_equal(await store.texts(REF), ["a"])
 
 
-@APPENDING.check()
+@check("append")
 async def a_session_is_not_made_where_that_is_not_wanted(store: Subject) -> None:
-    """A session is not made where that is not wanted."""
     await expect_raises(
         SessionMissing, store.append(REF, "a", create=False), "append(REF, 'a', create=False)"
     )
-    expect_equal(await store.store.session(REF), None, "session(REF)")
+    expect_equal(await store.store.session(REF), None)
 
 
-@APPENDING.check()
+@check("append")
 async def an_append_without_messages_makes_an_empty_session(store: Subject) -> None:
-    """An append without messages makes an empty session."""
     head = (await store.append(REF, session_key="key")).head
-    expect_equal(
-        (head.message_count, head.turn_count, head.session_key),
-        (0, 0, "key"),
-        "head.message_count, head.turn_count, head.session_key",
-    )
-    expect_equal(await store.store.session_by_key("host", "key"), head, "session_by_key('host', 'key')")
+    expect_equal((head.message_count, head.turn_count, head.session_key), (0, 0, "key"))
+    expect_equal(await store.store.session_by_key("host", "key"), head)
 
 
-@APPENDING.check()
+@check("append")
 async def a_session_belongs_to_the_first_agent_that_uses_it(store: Subject) -> None:
-    """A session belongs to the first agent that uses it."""
     await store.append(REF, "a")
-    expect_equal(
-        (await store.append(REF, "b", agent_id="ann")).head.agent_id,
-        "ann",
-        "append(REF, 'b', agent_id='ann').head.agent_id",
-    )
+    expect_equal((await store.append(REF, "b", agent_id="ann")).head.agent_id, "ann")
     await expect_raises(
         SessionMissing, store.append(REF, "c", agent_id="bob"), "append(REF, 'c', agent_id='bob')"
     )
-    expect_equal((await store.append(REF, "d")).head.agent_id, "ann", "append(REF, 'd').head.agent_id")
-    expect_equal(await store.texts(REF), ["a", "b", "d"], "texts(REF)")
+    expect_equal((await store.append(REF, "d")).head.agent_id, "ann")
+    expect_equal(await store.texts(REF), ["a", "b", "d"])
 
 
-@APPENDING.check()
+@check("append")
 async def namespaces_keep_sessions_of_one_name_apart(store: Subject) -> None:
-    """Namespaces keep sessions of one name apart."""
     other = SessionRef("elsewhere", REF.session_id)
     await store.append(REF, "a")
     await store.append(other, "b")
-    expect_equal(
-        (await store.texts(REF), await store.texts(other)), (["a"], ["b"]), "(texts(REF), texts(other))"
-    )
+    expect_equal((await store.texts(REF), await store.texts(other)), (["a"], ["b"]))
 
 
-@APPENDING.check()
+@check("append")
 async def the_latest_binding_of_a_session_key_wins(store: Subject) -> None:
-    """The latest binding of a session key wins."""
     other = SessionRef("host", "other")
     await store.append(REF, "a", session_key="key")
     await store.append(other, "b", session_key="key")
-    head = await store.store.session_by_key("host", "key")
-    head = expect_found(head, "head")
-    expect_equal(head.ref, other, "head.ref")
+    head = expect_found(await store.store.session_by_key("host", "key"))
+    expect_equal(head.ref, other)
     await store.append(REF, "c", session_key="key")
-    head = await store.store.session_by_key("host", "key")
-    head = expect_found(head, "head")
-    expect_equal(head.ref, REF, "head.ref")
-    expect_equal(
-        await store.store.session_by_key("elsewhere", "key"), None, "session_by_key('elsewhere', 'key')"
-    )
+    head = expect_found(await store.store.session_by_key("host", "key"))
+    expect_equal(head.ref, REF)
+    expect_equal(await store.store.session_by_key("elsewhere", "key"), None)
 
 
-@APPENDING.check()
+@check("append")
 async def writes_that_are_refused_leave_those_around_them_alone(store: Subject) -> None:
-    """Writes that are refused leave those around them alone."""
 
     async def mixed() -> list[object]:
         writes = [
@@ -323,119 +231,96 @@ async def writes_that_are_refused_leave_those_around_them_alone(store: Subject) 
         await store.store.write(writes[2])
         return [write.error.__class__ for write in writes]
 
-    expect_equal(await mixed(), [type(None), FormatMismatch, type(None)], "mixed()")
-    expect_equal(await store.texts(REF), ["a", "c"], "texts(REF)")
+    expect_equal(await mixed(), [type(None), FormatMismatch, type(None)])
+    expect_equal(await store.texts(REF), ["a", "c"])
 
 
-TURNS = SUITE.area("turns")
-
-
-@TURNS.check()
+@check("turns")
 async def what_comes_before_the_first_user_message_is_turn_one(store: Subject) -> None:
-    """What comes before the first user message is turn one."""
     await store.append(REF, reply("system", role="system"), "a", reply("b"), "c", reply("d"))
-    expect_equal(await store.turns(REF), ["t1", "t1", "t1", "t2", "t2"], "turns(REF)")
+    expect_equal(await store.turns(REF), ["t1", "t1", "t1", "t2", "t2"])
 
 
-@TURNS.check()
+@check("turns")
 async def turns_go_on_over_several_writes(store: Subject) -> None:
-    """Turns go on over several writes."""
     await store.append(REF, "a")
     await store.append(REF, reply("b"))
     result = await store.append(REF, "c")
-    expect_equal(result.items[0].turn_id, "t2", "result.items[0].turn_id")
-    expect_equal(result.head.turn_count, 2, "result.head.turn_count")
+    expect_equal(result.items[0].turn_id, "t2")
+    expect_equal(result.head.turn_count, 2)
 
 
-@TURNS.check()
+@check("turns")
 async def a_heartbeat_opens_no_turn(store: Subject) -> None:
-    """A heartbeat opens no turn."""
     await store.append(REF, user("beat", heartbeat=True), "a", user("beat", heartbeat=True), reply("ok"), "b")
-    expect_equal(await store.turns(REF), ["t1", "t1", "t1", "t1", "t2"], "turns(REF)")
+    expect_equal(await store.turns(REF), ["t1", "t1", "t1", "t1", "t2"])
 
 
-@TURNS.check()
+@check("turns")
 async def a_name_given_by_the_host_is_the_turns_id(store: Subject) -> None:
-    """A name given by the host is the turns id."""
     await store.append(REF, user("a", turn_id="morning"), reply("b", turn_id="morning"), reply("c"))
-    expect_equal(await store.turns(REF), ["morning"] * 3, "turns(REF)")
-    expect_equal((await store.messages(REF))[2].turn, 1, "messages(REF)[2].turn")
+    expect_equal(await store.turns(REF), ["morning"] * 3)
+    expect_equal((await store.messages(REF))[2].turn, 1)
 
 
-@TURNS.check()
+@check("turns")
 async def another_name_opens_a_turn_even_without_a_user_message(store: Subject) -> None:
-    """Another name opens a turn even without a user message."""
     await store.append(REF, user("a", turn_id="x"), reply("b", turn_id="y"), user("c", turn_id="y"), "d")
     expect_equal(
-        [(m.turn, m.turn_id) for m in await store.messages(REF)],
-        [(1, "x"), (2, "y"), (2, "y"), (3, "t3")],
-        "[(m.turn, m.turn_id) for m in messages(REF)]",
+        [(m.turn, m.turn_id) for m in await store.messages(REF)], [(1, "x"), (2, "y"), (2, "y"), (3, "t3")]
     )
 
 
-@TURNS.check()
+@check("turns")
 async def a_host_may_use_our_own_names(store: Subject) -> None:
-    """A host may use our own names."""
     await store.append(REF, user("a", turn_id="t1"), reply("b", turn_id="t1"), user("c", turn_id="t2"), "d")
-    expect_equal(await store.turns(REF), ["t1", "t1", "t2", "t3"], "turns(REF)")
+    expect_equal(await store.turns(REF), ["t1", "t1", "t2", "t3"])
 
 
-@TURNS.check()
+@check("turns")
 async def a_name_on_a_heartbeat_opens_no_turn(store: Subject) -> None:
-    """A name on a heartbeat opens no turn."""
     await store.append(REF, "a", user("beat", heartbeat=True, turn_id="beat-1"))
-    expect_equal(await store.turns(REF), ["t1", "t1"], "turns(REF)")
+    expect_equal(await store.turns(REF), ["t1", "t1"])
 
 
-@TURNS.check()
+@check("turns")
 async def turns_are_numbered_anew_after_truncation(store: Subject) -> None:
-    """Turns are numbered anew after truncation."""
     ids = [item.message_id for item in (await store.append(REF, "a", reply("b"), "c", "d")).items]
     await store.write(Truncate(REF, ids[1]))
     head = (await store.append(REF, "e")).head
-    expect_equal(
-        (await store.turns(REF), head.turn_count), (["t1", "t1", "t2"], 2), "(turns(REF), head.turn_count)"
-    )
+    expect_equal((await store.turns(REF), head.turn_count), (["t1", "t1", "t2"], 2))
 
 
-@TURNS.check()
+@check("turns")
 async def truncation_to_before_the_first_user_message_lets_the_next_be_turn_one(store: Subject) -> None:
-    """Truncation to before the first user message lets the next be turn one."""
     ids = [item.message_id for item in (await store.append(REF, reply("sys", role="system"), "a", "b")).items]
     await store.write(Truncate(REF, ids[0]))
     await store.append(REF, "c", "d")
-    expect_equal(await store.turns(REF), ["t1", "t1", "t2"], "turns(REF)")
+    expect_equal(await store.turns(REF), ["t1", "t1", "t2"])
 
 
-@TURNS.check()
+@check("turns")
 async def truncation_within_turn_one_remembers_that_it_was_opened(store: Subject) -> None:
-    """Truncation within turn one remembers that it was opened."""
     ids = [item.message_id for item in (await store.append(REF, "a", reply("b"), "c")).items]
     await store.write(Truncate(REF, ids[1]))
     await store.append(REF, "d")
-    expect_equal(await store.turns(REF), ["t1", "t1", "t2"], "turns(REF)")
+    expect_equal(await store.turns(REF), ["t1", "t1", "t2"])
 
 
-@TURNS.check()
+@check("turns")
 async def truncation_brings_the_name_of_the_newest_turn_back(store: Subject) -> None:
-    """Truncation brings the name of the newest turn back."""
     ids = [item.message_id for item in (await store.append(REF, user("a", turn_id="x"), "b")).items]
     await store.write(Truncate(REF, ids[0]))
     await store.append(REF, reply("c"))
-    expect_equal(await store.turns(REF), ["x", "x"], "turns(REF)")
+    expect_equal(await store.turns(REF), ["x", "x"])
 
 
-@TURNS.check()
+@check("turns")
 async def the_start_of_a_turn_is_found(store: Subject) -> None:
-    """The start of a turn is found."""
     for index in range(20):
         await store.append(REF, f"u{index}", *[reply("r")] * (index % 4))
     starts = [await store.store.turn_start(REF, turn) for turn in range(22)]
     texts = await store.texts(REF)
-    expect_equal(starts[0], None, "starts[0]")
-    expect_equal(starts[21], None, "starts[21]")
-    expect_equal(
-        [texts[start - 1] for start in starts[1:21] if start],
-        [f"u{index}" for index in range(20)],
-        "[texts[start - 1] for start in starts[1:21] if start]",
-    )
+    expect_equal(starts[0], None)
+    expect_equal(starts[21], None)
+    expect_equal([texts[start - 1] for start in starts[1:21] if start], [f"u{index}" for index in range(20)])

@@ -7,14 +7,11 @@ import time
 
 from sidecar.conformance.kit import expect, expect_equal, expect_raises
 from sidecar.conformance.store.samples import REF
-from sidecar.conformance.store.subject import SUITE, Subject
+from sidecar.conformance.store.subject import Subject, check
 from sidecar.store.buffer import BufferStore, Episode
 from sidecar.store.errors import StoreUnavailable
 from sidecar.store.stored import SessionRef
 from sidecar.store.writes import Delete, Fork
-
-EPISODES = SUITE.area("episodes", "buffer")
-
 
 HOUR_MS = 3_600_000
 LEASE_LIMIT_S = 20
@@ -32,13 +29,12 @@ async def claimed_again(buffer: BufferStore) -> list[Episode]:
     """What is claimed as soon as a lease has run out."""
     deadline = time.monotonic() + LEASE_LIMIT_S
     while not (found := (await buffer.claim(9, HOUR_MS))):
-        expect(time.monotonic() < deadline, "this is not so: time.monotonic() < deadline")
+        expect(time.monotonic() < deadline)
     return found
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def episodes_come_back_in_the_order_of_pushing_with_all_that_was_given(store: Subject) -> None:
-    """Episodes come back in the order of pushing with all that was given."""
     buffer = store.buffer()
     first = await buffer.push(b'{"a": "\xff\x00"}', "main", "key")
     second = await buffer.push(b"", "side")
@@ -46,227 +42,164 @@ async def episodes_come_back_in_the_order_of_pushing_with_all_that_was_given(sto
     expect_equal(
         [episode[:4] for episode in found],
         [(first, b'{"a": "\xff\x00"}', "main", "key"), (second, b"", "side", None)],
-        "[episode[:4] for episode in found]",
     )
-    expect(first < second, "this is not so: first < second")
-    expect(
-        abs(found[0].pushed_ms - time.time() * 1000) < 60000,
-        "this is not so: abs(found[0].pushed_ms - time.time() * 1000) < 60000",
-    )
-    expect_equal(await buffer.count(), 2, "buffer.count()")
+    expect(first < second)
+    expect(abs(found[0].pushed_ms - time.time() * 1000) < 60000)
+    expect_equal(await buffer.count(), 2)
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def buffers_of_other_engines_and_namespaces_stay_apart(store: Subject) -> None:
-    """Buffers of other engines and namespaces stay apart."""
     await push(store.buffer(), "a")
     for other in (store.buffer(engine="lossless"), store.buffer(namespace="elsewhere")):
-        expect_equal(await other.get_all(), [], "other.get_all()")
-        expect_equal(await other.clear(), 0, "other.clear()")
-        expect_equal(await other.claim(9, HOUR_MS), [], "other.claim(9, HOUR_MS)")
-    expect_equal(await store.buffer().count(), 1, "buffer().count()")
+        expect_equal(await other.get_all(), [])
+        expect_equal(await other.clear(), 0)
+        expect_equal(await other.claim(9, HOUR_MS), [])
+    expect_equal(await store.buffer().count(), 1)
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def clearing_removes_everything(store: Subject) -> None:
-    """Clearing removes everything."""
     buffer = store.buffer()
     await push(buffer, "a", "b")
-    expect_equal(await buffer.clear(), 2, "buffer.clear()")
-    expect_equal(await buffer.get_all(), [], "buffer.get_all()")
+    expect_equal(await buffer.clear(), 2)
+    expect_equal(await buffer.get_all(), [])
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def deletion_removes_the_named_episodes_alone_and_counts_them(store: Subject) -> None:
-    """Deletion removes the named episodes alone and counts them."""
     buffer = store.buffer()
     first, _, third = await push(buffer, "a", "b", "c")
-    expect_equal(
-        await buffer.delete_by_rowids([first, third, third, 1 << 40]),
-        2,
-        "buffer.delete_by_rowids([first, third, third, 1 << 40])",
-    )
-    expect_equal(payloads(await buffer.get_all()), [b"b"], "payloads(buffer.get_all())")
-    expect_equal(await buffer.delete_by_rowids([]), 0, "buffer.delete_by_rowids([])")
+    expect_equal(await buffer.delete_by_rowids([first, third, third, 1 << 40]), 2)
+    expect_equal(payloads(await buffer.get_all()), [b"b"])
+    expect_equal(await buffer.delete_by_rowids([]), 0)
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def row_ids_of_another_buffer_delete_nothing(store: Subject) -> None:
-    """Row ids of another buffer delete nothing."""
     rowids = await push(store.buffer(), "a")
-    expect_equal(
-        await store.buffer(engine="lossless").delete_by_rowids(rowids),
-        0,
-        "buffer(engine='lossless').delete_by_rowids(rowids)",
-    )
-    expect_equal(await store.buffer().count(), 1, "buffer().count()")
+    expect_equal(await store.buffer(engine="lossless").delete_by_rowids(rowids), 0)
+    expect_equal(await store.buffer().count(), 1)
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def row_ids_are_never_used_again(store: Subject) -> None:
-    """Row ids are never used again."""
     buffer = store.buffer()
     before = await push(buffer, "a", "b")
     await buffer.clear()
-    expect(
-        min(await push(buffer, "c")) > max(before),
-        "this is not so: min(push(buffer, 'c')) > max(before)",
-    )
+    expect(min(await push(buffer, "c")) > max(before))
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def what_is_claimed_is_claimed_by_nobody_else(store: Subject) -> None:
-    """What is claimed is claimed by nobody else."""
     one, two = (store.buffer(), store.buffer())
     await push(one, *"abcde")
-    expect_equal(payloads(await one.claim(2, HOUR_MS)), [b"a", b"b"], "payloads(one.claim(2, HOUR_MS))")
-    expect_equal(payloads(await two.claim(9, HOUR_MS)), [b"c", b"d", b"e"], "payloads(two.claim(9, HOUR_MS))")
-    expect_equal(await one.claim(9, HOUR_MS), [], "one.claim(9, HOUR_MS)")
-    expect_equal(await one.count(), 5, "one.count()")
+    expect_equal(payloads(await one.claim(2, HOUR_MS)), [b"a", b"b"])
+    expect_equal(payloads(await two.claim(9, HOUR_MS)), [b"c", b"d", b"e"])
+    expect_equal(await one.claim(9, HOUR_MS), [])
+    expect_equal(await one.count(), 5)
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def what_another_has_leased_is_neither_deleted_nor_cleared(store: Subject) -> None:
-    """What another has leased is neither deleted nor cleared."""
     one, two = (store.buffer(), store.buffer())
     rowids = await push(one, "a", "b")
     await one.claim(1, HOUR_MS)
-    expect_equal(await two.delete_by_rowids(rowids[:1]), 0, "two.delete_by_rowids(rowids[:1])")
-    expect_equal(await two.clear(), 1, "two.clear()")
-    expect_equal(await one.delete_by_rowids(rowids), 1, "one.delete_by_rowids(rowids)")
+    expect_equal(await two.delete_by_rowids(rowids[:1]), 0)
+    expect_equal(await two.clear(), 1)
+    expect_equal(await one.delete_by_rowids(rowids), 1)
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def a_lease_that_has_run_out_frees_its_episodes(store: Subject) -> None:
-    """A lease that has run out frees its episodes."""
     one, two = (store.buffer(), store.buffer())
     rowids = await push(one, "a", "b")
-    expect_equal(len(await one.claim(2, 1)), 2, "len(one.claim(2, 1))")
-    expect_equal(payloads(await claimed_again(two)), [b"a", b"b"], "payloads(claimed_again(two))")
-    expect_equal(await one.delete_by_rowids(rowids), 0, "one.delete_by_rowids(rowids)")
-    expect_equal(await two.delete_by_rowids(rowids), 2, "two.delete_by_rowids(rowids)")
+    expect_equal(len(await one.claim(2, 1)), 2)
+    expect_equal(payloads(await claimed_again(two)), [b"a", b"b"])
+    expect_equal(await one.delete_by_rowids(rowids), 0)
+    expect_equal(await two.delete_by_rowids(rowids), 2)
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def a_claim_of_nothing_is_refused(store: Subject) -> None:
-    """A claim of nothing is refused."""
     for limit, lease_ms in ((0, 1), (1, 0), (-1, 1)):
         await expect_raises(
             ValueError, store.buffer().claim(limit, lease_ms), "buffer().claim(limit, lease_ms)"
         )
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def many_claims_at_once_share_the_episodes_out(store: Subject) -> None:
-    """Many claims at once share the episodes out."""
     buffers = [store.buffer() for _ in range(8)]
     await push(buffers[0], *map(str, range(40)))
 
     async def claim_all() -> list[bytes]:
         found = await asyncio.gather(*(buffer.claim(5, HOUR_MS) for buffer in buffers))
-        expect_equal([len(each) for each in found], [5] * 8, "[len(each) for each in found]")
+        expect_equal([len(each) for each in found], [5] * 8)
         return [episode.payload for each in found for episode in each]
 
-    expect_equal(
-        sorted(await claim_all(), key=int),
-        [str(number).encode() for number in range(40)],
-        "sorted(claim_all(), key=int)",
-    )
+    expect_equal(sorted(await claim_all(), key=int), [str(number).encode() for number in range(40)])
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def deleting_a_session_erases_its_episodes(store: Subject) -> None:
-    """Deleting a session erases its episodes."""
     buffer = store.buffer()
     await push(buffer, "a")
     await buffer.push(b"b", "side")
     await store.write(Delete(SessionRef("host", "main")))
-    expect_equal(payloads(await buffer.get_all()), [b"b"], "payloads(buffer.get_all())")
+    expect_equal(payloads(await buffer.get_all()), [b"b"])
 
 
-@EPISODES.check()
+@check("episodes", needs=("buffer",))
 async def a_closed_buffer_is_of_no_more_use(store: Subject) -> None:
-    """A closed buffer is of no more use."""
     buffer = store.buffer()
     await push(buffer, "a")
     await buffer.close()
     await buffer.close()
     await expect_raises(StoreUnavailable, buffer.count(), "buffer.count()")
-    expect_equal(await store.buffer().count(), 1, "buffer().count()")
+    expect_equal(await store.buffer().count(), 1)
 
 
-@EPISODES.check("durable")
+@check("episodes", needs=("buffer", "durable"))
 async def episodes_and_leases_outlast_the_store(store: Subject) -> None:
-    """Episodes and leases outlast the store."""
     buffer = store.buffer()
     await push(buffer, "a", "b")
     await buffer.claim(1, HOUR_MS)
     await store.reopen()
     buffer = store.buffer()
-    expect_equal(payloads(await buffer.get_all()), [b"a", b"b"], "payloads(buffer.get_all())")
-    expect_equal(payloads(await buffer.claim(9, HOUR_MS)), [b"b"], "payloads(buffer.claim(9, HOUR_MS))")
+    expect_equal(payloads(await buffer.get_all()), [b"a", b"b"])
+    expect_equal(payloads(await buffer.claim(9, HOUR_MS)), [b"b"])
 
 
-INJECTED_IDS = SUITE.area("injected", "buffer")
-
-
-@INJECTED_IDS.check()
+@check("injected", needs=("buffer",))
 async def an_id_is_new_once(store: Subject) -> None:
-    """An id is new once."""
     buffer = store.buffer()
-    expect(
-        not await buffer.has_injected_id("main", "item"),
-        "this is not so: not buffer.has_injected_id('main', 'item')",
-    )
-    expect(
-        await buffer.add_injected_id("main", "item"), "this is not so: buffer.add_injected_id('main', 'item')"
-    )
-    expect(
-        not await buffer.add_injected_id("main", "item"),
-        "this is not so: not buffer.add_injected_id('main', 'item')",
-    )
-    expect(
-        await buffer.has_injected_id("main", "item"), "this is not so: buffer.has_injected_id('main', 'item')"
-    )
+    expect(not await buffer.has_injected_id("main", "item"))
+    expect(await buffer.add_injected_id("main", "item"))
+    expect(not await buffer.add_injected_id("main", "item"))
+    expect(await buffer.has_injected_id("main", "item"))
 
 
-@INJECTED_IDS.check()
+@check("injected", needs=("buffer",))
 async def ids_belong_to_a_session_an_engine_and_a_namespace(store: Subject) -> None:
-    """Ids belong to a session an engine and a namespace."""
     await store.buffer().add_injected_id("main", "item")
-    expect(
-        not await store.buffer().has_injected_id("side", "item"),
-        "this is not so: not buffer().has_injected_id('side', 'item')",
-    )
-    expect(
-        not await store.buffer(engine="lossless").has_injected_id("main", "item"),
-        "this is not so: not buffer(engine='lossless').has_injected_id('main', 'item')",
-    )
-    expect(
-        not await store.buffer(namespace="elsewhere").has_injected_id("main", "item"),
-        "this is not so: not buffer(namespace='elsewhere').has_injected_id('main', 'item')",
-    )
+    expect(not await store.buffer().has_injected_id("side", "item"))
+    expect(not await store.buffer(engine="lossless").has_injected_id("main", "item"))
+    expect(not await store.buffer(namespace="elsewhere").has_injected_id("main", "item"))
 
 
-@INJECTED_IDS.check()
+@check("injected", needs=("buffer",))
 async def clearing_forgets_the_ids_of_one_session(store: Subject) -> None:
-    """Clearing forgets the ids of one session."""
     buffer = store.buffer()
     for session in ("main", "side"):
         await buffer.add_injected_id(session, "item")
     await buffer.clear_injected_ids("main")
-    expect(
-        not await buffer.has_injected_id("main", "item"),
-        "this is not so: not buffer.has_injected_id('main', 'item')",
-    )
-    expect(
-        await buffer.has_injected_id("side", "item"), "this is not so: buffer.has_injected_id('side', 'item')"
-    )
+    expect(not await buffer.has_injected_id("main", "item"))
+    expect(await buffer.has_injected_id("side", "item"))
 
 
-@INJECTED_IDS.check()
+@check("injected", needs=("buffer",))
 async def single_ids_can_be_forgotten(store: Subject) -> None:
-    """Single ids can be forgotten."""
     buffer = store.buffer()
     ids = ("first", "second", "x" * 5000)
     for item_id in ids:
@@ -278,62 +211,38 @@ async def single_ids_can_be_forgotten(store: Subject) -> None:
     expect(kept == ["second"], f"of three ids, the one that was not cleared should be left, not {kept}")
 
 
-@INJECTED_IDS.check()
+@check("injected", needs=("buffer",))
 async def any_text_can_be_an_id(store: Subject) -> None:
-    """Any text can be an id."""
     buffer = store.buffer()
     ids = ["", " ", "nul\x00", "\x1a", "\x1a0000", "😀", "é", "e\u0301", "x" * 5000, "x" * 4999 + "y"]
     for item_id in ids:
-        expect(
-            await buffer.add_injected_id("main", item_id),
-            "this is not so: buffer.add_injected_id('main', item_id)",
-        )
-    expect(
-        all([await buffer.has_injected_id("main", item_id) for item_id in ids]),
-        "this is not so: all([buffer.has_injected_id('main', item_id) for item_id in ids])",
-    )
+        expect(await buffer.add_injected_id("main", item_id))
+    expect(all([await buffer.has_injected_id("main", item_id) for item_id in ids]))
 
 
-@INJECTED_IDS.check()
+@check("injected", needs=("buffer",))
 async def a_fork_knows_what_was_injected_before_it(store: Subject) -> None:
-    """A fork knows what was injected before it."""
     buffer = store.buffer()
     await store.append(REF, "a")
     await buffer.add_injected_id(REF.session_id, "item")
     await store.write(Fork(REF, SessionRef("host", "child"), None))
-    expect(
-        await buffer.has_injected_id("child", "item"),
-        "this is not so: buffer.has_injected_id('child', 'item')",
-    )
+    expect(await buffer.has_injected_id("child", "item"))
     await buffer.clear_injected_ids("child")
-    expect(
-        await buffer.has_injected_id(REF.session_id, "item"),
-        "this is not so: buffer.has_injected_id(REF.session_id, 'item')",
-    )
+    expect(await buffer.has_injected_id(REF.session_id, "item"))
 
 
-@INJECTED_IDS.check()
+@check("injected", needs=("buffer",))
 async def deleting_a_session_forgets_its_ids(store: Subject) -> None:
-    """Deleting a session forgets its ids."""
     buffer = store.buffer()
     for session in ("main", "side"):
         await buffer.add_injected_id(session, "item")
     await store.write(Delete(REF))
-    expect(
-        not await buffer.has_injected_id("main", "item"),
-        "this is not so: not buffer.has_injected_id('main', 'item')",
-    )
-    expect(
-        await buffer.has_injected_id("side", "item"), "this is not so: buffer.has_injected_id('side', 'item')"
-    )
+    expect(not await buffer.has_injected_id("main", "item"))
+    expect(await buffer.has_injected_id("side", "item"))
 
 
-@INJECTED_IDS.check("durable")
+@check("injected", needs=("buffer", "durable"))
 async def ids_outlast_the_store(store: Subject) -> None:
-    """Ids outlast the store."""
     await store.buffer().add_injected_id("main", "item")
     await store.reopen()
-    expect(
-        await store.buffer().has_injected_id("main", "item"),
-        "this is not so: buffer().has_injected_id('main', 'item')",
-    )
+    expect(await store.buffer().has_injected_id("main", "item"))

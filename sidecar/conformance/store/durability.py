@@ -6,7 +6,7 @@ import asyncio
 
 from sidecar.conformance.kit import expect, expect_equal, expect_found, expect_raises
 from sidecar.conformance.store.samples import CHILD, FACTS, REF, reply, summary, user
-from sidecar.conformance.store.subject import SUITE, Subject, append_to, texts
+from sidecar.conformance.store.subject import Subject, append_to, check, texts
 from sidecar.store.contract import SessionStore
 from sidecar.store.errors import SessionMissing
 from sidecar.store.stored import SessionRef, SessionSettings
@@ -22,10 +22,8 @@ from sidecar.store.writes import (
     Write,
 )
 
-LASTING = SUITE.area("last", "durable")
 
-
-@LASTING.check()
+@check("last", needs=("durable",))
 async def messages_and_heads_are_as_they_were(store: Subject) -> None:
     """Messages, their ids, turns, times and the session's head are the same after reopening."""
     await store.append(REF, user("a", message_id="m", timestamp_ms=5), reply("b", inner_id="i"), "c")
@@ -35,7 +33,7 @@ async def messages_and_heads_are_as_they_were(store: Subject) -> None:
     expect_equal(await store.store.session(REF), head, "the head")
 
 
-@LASTING.check()
+@check("last", needs=("durable",))
 async def a_session_goes_on_where_it_ended(store: Subject) -> None:
     """Positions and turns go on after reopening, and ids that were made up are not made up again."""
     await store.append(REF, "a", "b")
@@ -48,7 +46,7 @@ async def a_session_goes_on_where_it_ended(store: Subject) -> None:
     expect_equal(again.stored, False, "whether a made up id that came back was stored again")
 
 
-@LASTING.check()
+@check("last", needs=("durable",))
 async def ids_of_removed_messages_never_come_again(store: Subject) -> None:
     """Ids of messages that were removed before reopening are not made up again."""
     await store.append(REF, "a", "b", "c")
@@ -59,7 +57,7 @@ async def ids_of_removed_messages_never_come_again(store: Subject) -> None:
     expect_equal(set(old) & set(await store.ids(REF)), {old[0]}, "ids that came before and after")
 
 
-@LASTING.check()
+@check("last", needs=("durable",))
 async def what_is_kept_beside_the_messages_lasts(store: Subject) -> None:
     """Facts, summaries, state, settings, session keys and advancement keys are there after reopening."""
     revision = (await store.append(REF, "a", "b", session_key="key", advancement_key="turn")).head.revision
@@ -78,7 +76,7 @@ async def what_is_kept_beside_the_messages_lasts(store: Subject) -> None:
     expect_equal((await store.append(REF, "a", advancement_key="turn")).duplicate, True, "duplicate")
 
 
-@LASTING.check()
+@check("last", needs=("durable",))
 async def messages_without_facts_are_still_handed_out(store: Subject) -> None:
     """Messages that lacked facts when the store was closed are handed out by the next one."""
     await store.append(REF, "a", user("b", facts=FACTS), "c")
@@ -89,7 +87,7 @@ async def messages_without_facts_are_still_handed_out(store: Subject) -> None:
     )
 
 
-@LASTING.check()
+@check("last", needs=("durable",))
 async def deletion_lasts(store: Subject) -> None:
     """A deleted session is not there after reopening, and one made anew under its name has another uid."""
     uid = (await store.append(REF, "a", session_key="key")).head.uid
@@ -100,7 +98,7 @@ async def deletion_lasts(store: Subject) -> None:
     expect((await store.append(REF, "b")).head.uid != uid, "the uid was used again")
 
 
-@LASTING.check()
+@check("last", needs=("durable",))
 async def forks_still_share_after_reopening(store: Subject) -> None:
     """A fork keeps what it shares when its parent is deleted after reopening."""
     await store.append(REF, "a", "b")
@@ -113,7 +111,7 @@ async def forks_still_share_after_reopening(store: Subject) -> None:
     expect_equal(await store.messages(CHILD), before, "the messages of the fork")
 
 
-@LASTING.check()
+@check("last", needs=("durable",))
 async def everything_acknowledged_before_closing_is_there(store: Subject) -> None:
     """Every write that was told to be done before the store was closed is there after reopening."""
     done: list[str] = []
@@ -129,7 +127,7 @@ async def everything_acknowledged_before_closing_is_there(store: Subject) -> Non
     expect_equal(await store.ids(REF), done, "the ids of the messages")
 
 
-@LASTING.check("search")
+@check("last", needs=("durable", "search"))
 async def what_was_stored_before_is_found(store: Subject) -> None:
     """A search finds what was stored before reopening, and what was added since."""
     await store.append(REF, *[f"kiwi number {number}" for number in range(20)])
@@ -139,7 +137,6 @@ async def what_was_stored_before_is_found(store: Subject) -> None:
     expect_equal(len(await store.positions("kiwi", limit=99)), 21, "the number of kiwis")
 
 
-SHARING = SUITE.area("share", "shared")
 HOUR_MS = 3_600_000
 ROUNDS = 25
 
@@ -149,7 +146,7 @@ async def read_texts(store: SessionStore, ref: SessionRef = REF) -> list[str]:
     return texts(await store.messages(ref, 1, 1 << 30))
 
 
-@SHARING.check()
+@check("share", needs=("shared",))
 async def one_reads_what_the_other_has_acknowledged(store: Subject) -> None:
     """What one store has acknowledged is read by the other at once, and added to."""
     other = await store.another()
@@ -161,7 +158,7 @@ async def one_reads_what_the_other_has_acknowledged(store: Subject) -> None:
         expect_equal(await reader.session(REF), added.head, "the head that is read")
 
 
-@SHARING.check()
+@check("share", needs=("shared",))
 async def writes_at_once_keep_one_order_without_loss_or_doubles(store: Subject) -> None:
     """Two stores that append to the same sessions at once lose, double and disorder nothing."""
     stores = {"left": store.store, "right": await store.another()}
@@ -183,7 +180,7 @@ async def writes_at_once_keep_one_order_without_loss_or_doubles(store: Subject) 
             expect_equal(own, [f"{name} {number}" for number in range(ROUNDS)], f"the order of {name}")
 
 
-@SHARING.check()
+@check("share", needs=("shared",))
 async def a_session_that_both_make_at_once_is_one(store: Subject) -> None:
     """Two stores that append to a session which is not there yet make one session."""
     stores = [store.store, await store.another()]
@@ -194,7 +191,7 @@ async def a_session_that_both_make_at_once_is_one(store: Subject) -> None:
         expect_equal(len({each.head.uid for each in added}), 1, "the number of sessions made")
 
 
-@SHARING.check()
+@check("share", needs=("shared",))
 async def a_message_id_is_stored_once(store: Subject) -> None:
     """A message id that both stores are given is stored once."""
     stores = [store.store, await store.another()]
@@ -205,7 +202,7 @@ async def a_message_id_is_stored_once(store: Subject) -> None:
     expect_equal(len(await store.ids(REF)), ROUNDS, "the number of messages")
 
 
-@SHARING.check()
+@check("share", needs=("shared",))
 async def an_advancement_key_takes_effect_once(store: Subject) -> None:
     """An advancement key that both stores are given takes effect once."""
     stores = [store.store, await store.another()]
@@ -217,7 +214,7 @@ async def an_advancement_key_takes_effect_once(store: Subject) -> None:
     expect_equal(len(await store.ids(REF)), ROUNDS, "the number of messages")
 
 
-@SHARING.check()
+@check("share", needs=("shared",))
 async def deletion_by_one_holds_for_the_other(store: Subject) -> None:
     """What one store deletes is gone for the other, which makes the session anew."""
     other = await store.another()
@@ -231,7 +228,7 @@ async def deletion_by_one_holds_for_the_other(store: Subject) -> None:
     expect(added.head.uid != before.head.uid, "the uid was used again")
 
 
-@SHARING.check()
+@check("share", needs=("shared",))
 async def an_agent_bound_by_one_is_bound_for_the_other(store: Subject) -> None:
     """A session that one store has bound to an agent is not another agent's in the other store."""
     other = await store.another()
@@ -242,7 +239,7 @@ async def an_agent_bound_by_one_is_bound_for_the_other(store: Subject) -> None:
     await expect_raises(SessionMissing, other.write(late), "an append by another agent")
 
 
-@SHARING.check()
+@check("share", needs=("shared",))
 async def facts_for_messages_that_the_other_has_rewritten_are_dropped(store: Subject) -> None:
     """Facts that were worked out before another store rewrote the session are not kept."""
     other = await store.another()
@@ -254,7 +251,7 @@ async def facts_for_messages_that_the_other_has_rewritten_are_dropped(store: Sub
     expect_equal([row.facts for row in await store.store.keyed(REF, 1, 2)], [None, None], "the facts")
 
 
-@SHARING.check()
+@check("share", needs=("shared",))
 async def a_fork_by_one_keeps_what_the_other_takes_from_the_parent(store: Subject) -> None:
     """A fork made in one store keeps its messages when the other truncates the parent."""
     other = await store.another()
@@ -267,7 +264,7 @@ async def a_fork_by_one_keeps_what_the_other_takes_from_the_parent(store: Subjec
     expect_equal(await store.texts(REF), ["a", "d"], "the messages of the parent")
 
 
-@SHARING.check("search")
+@check("share", needs=("search", "shared"))
 async def one_finds_what_the_other_has_stored(store: Subject) -> None:
     """A search in one store finds what the other has acknowledged, and not what it has deleted."""
     other = await store.another()
@@ -278,7 +275,7 @@ async def one_finds_what_the_other_has_stored(store: Subject) -> None:
     expect_equal(await store.positions("kiwi"), [], "what is found after the deletion")
 
 
-@SHARING.check("buffer")
+@check("share", needs=("buffer", "shared"))
 async def episodes_are_claimed_by_one_of_both(store: Subject) -> None:
     """An episode that one store has leased is not leased by the other."""
     stores = [store.store, await store.another()]

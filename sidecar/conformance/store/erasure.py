@@ -8,7 +8,7 @@ import time
 
 from sidecar.conformance.kit import expect, expect_equal, expect_found, expect_raises
 from sidecar.conformance.store.samples import CHILD, OTHER, REF, summary, user
-from sidecar.conformance.store.subject import SUITE, Subject
+from sidecar.conformance.store.subject import Subject, check
 from sidecar.store.errors import MessageMissing, SessionMissing
 from sidecar.store.expiring import Expire, Expiry
 from sidecar.store.stored import Facts, SessionHead, SessionSettings
@@ -23,89 +23,65 @@ from sidecar.store.writes import (
     Truncate,
 )
 
-ERASING = SUITE.area("erase")
 
-
-@ERASING.check()
+@check("erase")
 async def truncation_removes_what_is_behind_a_message(store: Subject) -> None:
-    """Truncation removes what is behind a message."""
     ids = [item.message_id for item in (await store.append(REF, "a", "b", "c")).items]
-    expect_equal(await store.write(Truncate(REF, ids[0])), 2, "write(Truncate(REF, ids[0]))")
-    expect_equal(await store.texts(REF), ["a"], "texts(REF)")
-    expect_equal(await store.store.message(REF, ids[1]), None, "message(REF, ids[1])")
+    expect_equal(await store.write(Truncate(REF, ids[0])), 2)
+    expect_equal(await store.texts(REF), ["a"])
+    expect_equal(await store.store.message(REF, ids[1]), None)
 
 
-@ERASING.check()
+@check("erase")
 async def truncation_without_a_message_removes_all(store: Subject) -> None:
-    """Truncation without a message removes all."""
     await store.append(REF, "a", "b")
-    expect_equal(await store.write(Truncate(REF, None)), 2, "write(Truncate(REF, None))")
-    head = await store.store.session(REF)
-    head = expect_found(head, "head")
-    expect_equal((head.message_count, head.turn_count), (0, 0), "head.message_count, head.turn_count")
+    expect_equal(await store.write(Truncate(REF, None)), 2)
+    head = expect_found(await store.store.session(REF))
+    expect_equal((head.message_count, head.turn_count), (0, 0))
 
 
-@ERASING.check()
+@check("erase")
 async def truncation_behind_the_last_message_changes_nothing(store: Subject) -> None:
-    """Truncation behind the last message changes nothing."""
     added = await store.append(REF, "a")
-    expect_equal(
-        await store.write(Truncate(REF, added.items[0].message_id)),
-        0,
-        "write(Truncate(REF, added.items[0].message_id))",
-    )
-    expect_equal(await store.store.session(REF), added.head, "session(REF)")
+    expect_equal(await store.write(Truncate(REF, added.items[0].message_id)), 0)
+    expect_equal(await store.store.session(REF), added.head)
 
 
-@ERASING.check()
+@check("erase")
 async def ids_of_removed_messages_never_come_again(store: Subject) -> None:
-    """Ids of removed messages never come again."""
     await store.append(REF, "a", "b", "c")
     old = await store.ids(REF)
     await store.write(Truncate(REF, old[0]))
     await store.append(REF, "d", "e", "f")
     new = await store.ids(REF)
-    expect_equal(set(old) & set(new), {old[0]}, "set(old) & set(new)")
+    expect_equal(set(old) & set(new), {old[0]})
     expect_equal(
         [m.body for m in [await store.store.message(REF, each) for each in new] if m],
         [b"a", b"d", b"e", b"f"],
-        "every body of [message(REF, each) for each in new] if m",
     )
 
 
-@ERASING.check()
+@check("erase")
 async def a_host_id_may_be_used_again_after_its_message_was_removed(store: Subject) -> None:
-    """A host id may be used again after its message was removed."""
     await store.append(REF, "a", user("b", message_id="m"))
     await store.write(Truncate(REF, (await store.ids(REF))[0]))
-    expect(
-        (await store.append(REF, user("c", message_id="m"))).items[0].stored,
-        "this is not so: append(REF, user('c', message_id='m')).items[0].stored",
-    )
+    expect((await store.append(REF, user("c", message_id="m"))).items[0].stored)
 
 
-@ERASING.check()
+@check("erase")
 async def truncation_raises_the_revision_and_removes_summaries_that_reach_behind(store: Subject) -> None:
-    """Truncation raises the revision and removes summaries that reach behind."""
     added = await store.append(REF, *"abcd")
     for node in (summary("low", 1, 2), summary("high", 2, 3)):
         await store.write(AddSummary(REF, node, revision=added.head.revision))
     await store.write(Truncate(REF, added.items[1].message_id))
+    expect_equal([node.node_id for node in await store.store.summaries(REF)], ["low"])
     expect_equal(
-        [node.node_id for node in await store.store.summaries(REF)],
-        ["low"],
-        "every node_id of summaries(REF)",
-    )
-    expect_equal(
-        await store.write(AddSummary(REF, summary("late", 1, 2), revision=added.head.revision)),
-        False,
-        "write(AddSummary(REF, summary('late', 1, 2), revision=added.head.revision))",
+        await store.write(AddSummary(REF, summary("late", 1, 2), revision=added.head.revision)), False
     )
 
 
-@ERASING.check()
+@check("erase")
 async def truncation_at_an_unknown_message_is_refused(store: Subject) -> None:
-    """Truncation at an unknown message is refused."""
     await store.append(REF, "a")
     await expect_raises(
         MessageMissing, store.write(Truncate(REF, "nowhere")), "write(Truncate(REF, 'nowhere'))"
@@ -117,38 +93,31 @@ async def truncation_at_an_unknown_message_is_refused(store: Subject) -> None:
     )
 
 
-@ERASING.check()
+@check("erase")
 async def another_agent_can_neither_truncate_nor_delete(store: Subject) -> None:
-    """Another agent can neither truncate nor delete."""
     await store.append(REF, "a", agent_id="ann")
     await expect_raises(
         SessionMissing,
         store.write(Truncate(REF, None, agent_id="bob")),
         "write(Truncate(REF, None, agent_id='bob'))",
     )
-    expect_equal(await store.write(Delete(REF, agent_id="bob")), False, "write(Delete(REF, agent_id='bob'))")
-    expect_equal(await store.texts(REF), ["a"], "texts(REF)")
+    expect_equal(await store.write(Delete(REF, agent_id="bob")), False)
+    expect_equal(await store.texts(REF), ["a"])
 
 
-@ERASING.check()
+@check("erase")
 async def a_refused_write_binds_no_agent(store: Subject) -> None:
-    """A refused write binds no agent."""
     await store.append(REF, "a")
     await expect_raises(
         MessageMissing,
         store.write(Truncate(REF, "nowhere", agent_id="bob")),
         "write(Truncate(REF, 'nowhere', agent_id='bob'))",
     )
-    expect_equal(
-        (await store.append(REF, "b", agent_id="ann")).head.agent_id,
-        "ann",
-        "append(REF, 'b', agent_id='ann').head.agent_id",
-    )
+    expect_equal((await store.append(REF, "b", agent_id="ann")).head.agent_id, "ann")
 
 
-@ERASING.check()
+@check("erase")
 async def deletion_erases_everything_under_the_name(store: Subject) -> None:
-    """Deletion erases everything under the name."""
     added = await store.append(
         REF, user("a", facts=Facts(1, 2, 3, 4)), session_key="key", advancement_key="turn-1"
     )
@@ -156,66 +125,43 @@ async def deletion_erases_everything_under_the_name(store: Subject) -> None:
     await store.write(SaveState(REF, "pins", b"1"))
     await store.write(Configure("host", "session", "main", engine="full"))
     await store.write(RecordAdvancement(REF, "turn-2"))
-    expect_equal(await store.write(Delete(REF)), True, "write(Delete(REF))")
+    expect_equal(await store.write(Delete(REF)), True)
     reads = store.store
-    expect_equal(await reads.session(REF), None, "reads.session(REF)")
-    expect_equal(await reads.session_by_key("host", "key"), None, "reads.session_by_key('host', 'key')")
-    expect_equal(await reads.messages(REF, 1, 9), [], "reads.messages(REF, 1, 9)")
-    expect_equal(await reads.summaries(REF), [], "reads.summaries(REF)")
-    expect_equal(await reads.state(REF, "pins"), None, "reads.state(REF, 'pins')")
-    expect_equal(
-        await reads.settings("host", "session", "main"),
-        SessionSettings(None, None),
-        "reads.settings('host', 'session', 'main')",
-    )
-    expect(
-        not await reads.advancement_known(REF, "turn-1"),
-        "this is not so: not reads.advancement_known(REF, 'turn-1')",
-    )
-    expect(
-        not await reads.advancement_known(REF, "turn-2"),
-        "this is not so: not reads.advancement_known(REF, 'turn-2')",
-    )
+    expect_equal(await reads.session(REF), None)
+    expect_equal(await reads.session_by_key("host", "key"), None)
+    expect_equal(await reads.messages(REF, 1, 9), [])
+    expect_equal(await reads.summaries(REF), [])
+    expect_equal(await reads.state(REF, "pins"), None)
+    expect_equal(await reads.settings("host", "session", "main"), SessionSettings(None, None))
+    expect(not await reads.advancement_known(REF, "turn-1"))
+    expect(not await reads.advancement_known(REF, "turn-2"))
 
 
-@ERASING.check()
+@check("erase")
 async def deletion_of_what_is_not_there_says_so(store: Subject) -> None:
-    """Deletion of what is not there says so."""
     await store.write(SaveState(REF, "pins", b"1"))
-    expect_equal(await store.write(Delete(REF)), False, "write(Delete(REF))")
-    expect_equal(await store.store.state(REF, "pins"), None, "state(REF, 'pins')")
+    expect_equal(await store.write(Delete(REF)), False)
+    expect_equal(await store.store.state(REF, "pins"), None)
 
 
-@ERASING.check()
+@check("erase")
 async def settings_of_an_agent_outlive_a_session_of_the_same_name(store: Subject) -> None:
-    """Settings of an agent outlive a session of the same name."""
     await store.write(Configure("host", "agent", "main", engine="full"))
     await store.append(REF, "a")
     await store.write(Delete(REF))
-    expect_equal(
-        (await store.store.settings("host", "agent", "main")).engine,
-        "full",
-        "settings('host', 'agent', 'main').engine",
-    )
+    expect_equal((await store.store.settings("host", "agent", "main")).engine, "full")
 
 
-@ERASING.check()
+@check("erase")
 async def a_session_made_anew_is_another(store: Subject) -> None:
-    """A session made anew is another."""
     before = (await store.append(REF, "a")).head
     message_id = (await store.ids(REF))[0]
     await store.write(Delete(REF))
     after = (await store.append(REF, "b")).head
-    expect(after.uid != before.uid, "this is not so: after.uid != before.uid")
-    expect(await store.ids(REF) != [message_id], "this is not so: ids(REF) != [message_id]")
-    expect_equal(
-        await store.write(AddSummary(REF, summary("n", 1, 1), revision=before.revision)),
-        False,
-        "write(AddSummary(REF, summary('n', 1, 1), revision=before.revision))",
-    )
+    expect(after.uid != before.uid)
+    expect(await store.ids(REF) != [message_id])
+    expect_equal(await store.write(AddSummary(REF, summary("n", 1, 1), revision=before.revision)), False)
 
-
-EXPIRING = SUITE.area("expire")
 
 FOR_EVER = 1 << 60
 """A time that no session is changed after."""
@@ -231,17 +177,16 @@ async def _step(store: Subject, head: SessionHead) -> Expiry:
     return await store.write(Expire(head, most=10))
 
 
-@EXPIRING.check()
+@check("expire")
 async def a_long_session_is_gone_after_the_first_step_and_erased_in_several(store: Subject) -> None:
-    """A long session is gone after the first step, and erased in several."""
     head = (await store.append(REF, *map(str, range(35)), session_key="key", advancement_key="k")).head
     await store.append(OTHER, "other")
     await store.write(SaveState(REF, "pins", b"1"))
     expiry = await _step(store, head)
     expect_equal(expiry.outcome, "erased", "the outcome")
-    expect_equal(await store.store.session(REF), None, "session(REF)")
-    expect_equal(await store.store.session_by_key("host", "key"), None, "session_by_key('host', 'key')")
-    expect_equal(await store.store.state(REF, "pins"), None, "state(REF, 'pins')")
+    expect_equal(await store.store.session(REF), None)
+    expect_equal(await store.store.session_by_key("host", "key"), None)
+    expect_equal(await store.store.state(REF, "pins"), None)
     expect(
         not await store.store.advancement_known(REF, "k"), "the advancement key of an erased session is known"
     )
@@ -256,9 +201,8 @@ async def a_long_session_is_gone_after_the_first_step_and_erased_in_several(stor
     expect_equal({each.ref for each in idle}, {REF, OTHER}, "the sessions that are left")
 
 
-@EXPIRING.check()
+@check("expire")
 async def what_is_being_erased_comes_first_and_can_be_gone_on_with(store: Subject) -> None:
-    """What is being erased comes first, and can be gone on with."""
     await store.append(OTHER, "other")
     head = (await store.append(REF, *map(str, range(25)))).head
     await _step(store, head)
@@ -271,24 +215,23 @@ async def what_is_being_erased_comes_first_and_can_be_gone_on_with(store: Subjec
     expect_equal([each.ref for each in idle], [OTHER], "the sessions that are left")
 
 
-@EXPIRING.check()
+@check("expire")
 async def a_session_that_has_changed_stays(store: Subject) -> None:
     """A session that has changed since it was chosen stays."""
     head = (await store.append(REF, "a")).head
     await store.append(REF, "b")
     expect_equal(await _step(store, head), Expiry("changed"), "the outcome for a session with a new message")
-    expect_equal(await store.texts(REF), ["a", "b"], "texts(REF)")
+    expect_equal(await store.texts(REF), ["a", "b"])
     now = expect_found(await store.store.session(REF), "the session")
     expect_equal(await _step(store, now), Expiry("erased"), "the outcome for the session as it is")
     expect_equal(await _step(store, now), Expiry("missing"), "the outcome for a session that is not there")
     await store.append(REF, "anew")
     expect_equal(await _step(store, now), Expiry("missing"), "the outcome for another session of that name")
-    expect_equal(await store.texts(REF), ["anew"], "texts(REF)")
+    expect_equal(await store.texts(REF), ["anew"])
 
 
-@EXPIRING.check()
+@check("expire")
 async def forks_keep_what_they_share_with_an_erased_session(store: Subject) -> None:
-    """Forks keep what they share with an erased session."""
     items = (await store.append(REF, *[user(str(n)) for n in range(40)])).items
     await store.write(Fork(REF, CHILD, items[26].message_id))
     await store.append(CHILD, "own")
@@ -298,10 +241,10 @@ async def forks_keep_what_they_share_with_an_erased_session(store: Subject) -> N
     while expiry.rest is not None:
         expect_equal(await store.messages(CHILD), before, "messages(CHILD) between two steps")
         expiry = await _step(store, expiry.rest)
-    expect_equal(await store.messages(CHILD), before, "messages(CHILD)")
+    expect_equal(await store.messages(CHILD), before)
 
 
-@EXPIRING.check()
+@check("expire")
 async def idle_sessions_are_told_longest_idle_first(store: Subject) -> None:
     """Idle sessions are told, those first that were not changed for longest."""
     await _until_later(await store.append(REF, "a"))
@@ -314,9 +257,8 @@ async def idle_sessions_are_told_longest_idle_first(store: Subject) -> None:
     expect_equal([each.ref for each in idle], [OTHER], "sessions that were changed before the newest")
 
 
-@EXPIRING.check()
+@check("expire")
 async def the_used_bytes_follow_what_is_kept(store: Subject) -> None:
-    """The used bytes follow what is kept."""
     empty = await store.store.used_bytes()
     head = (await store.append(REF, *[os.urandom(50_000).hex() for _ in range(9)])).head
     filled = await store.store.used_bytes()

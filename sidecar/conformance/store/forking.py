@@ -2,63 +2,41 @@
 
 from sidecar.conformance.kit import expect, expect_equal, expect_found, expect_raises
 from sidecar.conformance.store.samples import CHILD, GRANDCHILD, OTHER, REF, reply, summary, user
-from sidecar.conformance.store.subject import SUITE, Subject
+from sidecar.conformance.store.subject import Subject, check
 from sidecar.store.errors import MessageMissing, SessionExists, SessionMissing
 from sidecar.store.stored import Facts, SessionRef, SessionSettings
 from sidecar.store.writes import DERIVED, AddSummary, Configure, Delete, Fork, SaveState, Truncate
 
-AREA = SUITE.area("fork")
 
-
-@AREA.check()
+@check("fork")
 async def a_fork_starts_with_the_messages_of_its_parent(store: Subject) -> None:
-    """A fork starts with the messages of its parent."""
     await store.append(REF, "a", reply("b"), user("c", message_id="host", turn_id="x"))
     head = await store.write(Fork(REF, CHILD, None))
-    expect_equal(await store.messages(CHILD), await store.messages(REF), "messages(CHILD)")
-    expect_equal(
-        (head.message_count, head.turn_count, head.message_format),
-        (3, 2, "openai"),
-        "head.message_count, head.turn_count, head.message_format",
-    )
+    expect_equal(await store.messages(CHILD), await store.messages(REF))
+    expect_equal((head.message_count, head.turn_count, head.message_format), (3, 2, "openai"))
 
 
-@AREA.check()
+@check("fork")
 async def a_fork_may_end_at_a_message_in_the_middle(store: Subject) -> None:
-    """A fork may end at a message in the middle."""
     ids = [item.message_id for item in (await store.append(REF, "a", reply("b"), "c")).items]
-    expect_equal(
-        (await store.write(Fork(REF, CHILD, ids[1]))).message_count,
-        2,
-        "write(Fork(REF, CHILD, ids[1])).message_count",
-    )
+    expect_equal((await store.write(Fork(REF, CHILD, ids[1]))).message_count, 2)
     await store.append(CHILD, "d")
-    expect_equal(
-        (await store.texts(CHILD), await store.turns(CHILD)),
-        (["a", "b", "d"], ["t1", "t1", "t2"]),
-        "(texts(CHILD), turns(CHILD))",
-    )
+    expect_equal((await store.texts(CHILD), await store.turns(CHILD)), (["a", "b", "d"], ["t1", "t1", "t2"]))
 
 
-@AREA.check()
+@check("fork")
 async def parent_and_fork_go_their_own_ways(store: Subject) -> None:
-    """Parent and fork go their own ways."""
     await store.append(REF, "a", "b")
     await store.write(Fork(REF, CHILD, None))
     await store.append(REF, "parent")
     await store.append(CHILD, "child", user("again", message_id="m"))
-    expect_equal(await store.texts(REF), ["a", "b", "parent"], "texts(REF)")
-    expect_equal(await store.texts(CHILD), ["a", "b", "child", "again"], "texts(CHILD)")
-    expect_equal(
-        set(await store.ids(REF)) & set(await store.ids(CHILD)),
-        set((await store.ids(REF))[:2]),
-        "set(ids(REF)) & set(ids(CHILD))",
-    )
+    expect_equal(await store.texts(REF), ["a", "b", "parent"])
+    expect_equal(await store.texts(CHILD), ["a", "b", "child", "again"])
+    expect_equal(set(await store.ids(REF)) & set(await store.ids(CHILD)), set((await store.ids(REF))[:2]))
 
 
-@AREA.check()
+@check("fork")
 async def messages_before_the_fork_are_known_to_the_child_by_their_ids(store: Subject) -> None:
-    """Messages before the fork are known to the child by their ids."""
     await store.append(REF, user("a", message_id="host"), "b", reply("c", inner_id="inner"), "late")
     ids = await store.ids(REF)
     await store.write(Fork(REF, CHILD, ids[2]))
@@ -66,46 +44,35 @@ async def messages_before_the_fork_are_known_to_the_child_by_their_ids(store: Su
         CHILD, user("-", message_id="host"), user("-", message_id=ids[1]), reply("-", inner_id="inner")
     )
     expect_equal(
-        [(item.stored, item.position) for item in result.items],
-        [(False, 1), (False, 2), (False, 3)],
-        "[(item.stored, item.position) for item in result.items]",
+        [(item.stored, item.position) for item in result.items], [(False, 1), (False, 2), (False, 3)]
     )
-    expect_equal(await store.store.message(CHILD, ids[3]), None, "message(CHILD, ids[3])")
-    expect(
-        (await store.append(CHILD, user("own", message_id=ids[3]))).items[0].stored,
-        "this is not so: append(CHILD, user('own', message_id=ids[3])).items[0].stored",
-    )
+    expect_equal(await store.store.message(CHILD, ids[3]), None)
+    expect((await store.append(CHILD, user("own", message_id=ids[3]))).items[0].stored)
 
 
-@AREA.check()
+@check("fork")
 async def a_message_that_the_parent_got_later_is_none_of_the_childs(store: Subject) -> None:
-    """A message that the parent got later is none of the childs."""
     await store.append(REF, "a")
     await store.write(Fork(REF, CHILD, None))
     late = (await store.append(REF, reply("late", message_id="late", inner_id="inner"))).items[0]
     await store.append(CHILD, "b", "c")
-    expect_equal(await store.store.message(CHILD, "late"), None, "message(CHILD, 'late')")
+    expect_equal(await store.store.message(CHILD, "late"), None)
     added = await store.append(
         CHILD, reply("own", message_id=late.message_id), reply("own", inner_id="inner")
     )
-    expect_equal([item.stored for item in added.items], [True, True], "every stored of added.items")
+    expect_equal([item.stored for item in added.items], [True, True])
 
 
-@AREA.check()
+@check("fork")
 async def an_id_made_up_for_a_parent_that_is_gone_is_still_none_of_the_hosts(store: Subject) -> None:
-    """An id made up for a parent that is gone is still none of the hosts."""
     await store.append(REF, reply("a", inner_id="inner"))
     await store.write(Fork(REF, CHILD, None))
     await store.write(Delete(REF))
-    expect(
-        not (await store.append(CHILD, reply("a", message_id="m", inner_id="inner"))).items[0].stored,
-        "this is not so: not append(CHILD, reply('a', message_id='m', inner_id='inner')).items[0].stored",
-    )
+    expect(not (await store.append(CHILD, reply("a", message_id="m", inner_id="inner"))).items[0].stored)
 
 
-@AREA.check()
+@check("fork")
 async def forks_of_forks_read_through_all_of_them(store: Subject) -> None:
-    """Forks of forks read through all of them."""
     await store.append(REF, "a", "b")
     previous = REF
     for depth in range(6):
@@ -113,38 +80,26 @@ async def forks_of_forks_read_through_all_of_them(store: Subject) -> None:
         await store.write(Fork(previous, fork, None))
         await store.append(fork, f"f{depth}")
         previous = fork
-    expect_equal(
-        await store.texts(previous), ["a", "b", *(f"f{depth}" for depth in range(6))], "texts(previous)"
-    )
-    expect_equal(
-        [m.body for m in await store.messages(previous, 2, 4)],
-        [b"b", b"f0", b"f1"],
-        "every body of messages(previous, 2, 4)",
-    )
-    expect_equal(await store.store.turn_start(previous, 4), 4, "turn_start(previous, 4)")
+    expect_equal(await store.texts(previous), ["a", "b", *(f"f{depth}" for depth in range(6))])
+    expect_equal([m.body for m in await store.messages(previous, 2, 4)], [b"b", b"f0", b"f1"])
+    expect_equal(await store.store.turn_start(previous, 4), 4)
 
 
-@AREA.check()
+@check("fork")
 async def what_a_fork_has_outlives_truncation_of_its_parent(store: Subject) -> None:
-    """What a fork has outlives truncation of its parent."""
     ids = [item.message_id for item in (await store.append(REF, "a", "b", "c", "d")).items]
     for child, end in ((CHILD, ids[2]), (OTHER, ids[3])):
         await store.write(Fork(REF, child, end))
         await store.append(child, "own")
     before = (await store.messages(CHILD), await store.messages(OTHER))
-    expect_equal(await store.write(Truncate(REF, ids[0])), 3, "write(Truncate(REF, ids[0]))")
+    expect_equal(await store.write(Truncate(REF, ids[0])), 3)
     await store.append(REF, "new")
-    expect_equal(await store.texts(REF), ["a", "new"], "texts(REF)")
-    expect_equal(
-        (await store.messages(CHILD), await store.messages(OTHER)),
-        before,
-        "(messages(CHILD), messages(OTHER))",
-    )
+    expect_equal(await store.texts(REF), ["a", "new"])
+    expect_equal((await store.messages(CHILD), await store.messages(OTHER)), before)
 
 
-@AREA.check()
+@check("fork")
 async def what_forks_have_outlives_deletion_of_their_parent(store: Subject) -> None:
-    """What forks have outlives deletion of their parent."""
     ids = [
         item.message_id
         for item in (await store.append(REF, "a", user("b", facts=Facts(7, 0, 0, 0)), "c")).items
@@ -154,26 +109,17 @@ async def what_forks_have_outlives_deletion_of_their_parent(store: Subject) -> N
         await store.append(child, "own")
     await store.write(Fork(OTHER, GRANDCHILD, None))
     before = [await store.messages(ref) for ref in (CHILD, OTHER, GRANDCHILD)]
-    expect_equal(await store.write(Delete(REF)), True, "write(Delete(REF))")
-    expect_equal(
-        [await store.messages(ref) for ref in (CHILD, OTHER, GRANDCHILD)],
-        before,
-        "[messages(ref) for ref in (CHILD, OTHER, GRANDCHILD)]",
-    )
+    expect_equal(await store.write(Delete(REF)), True)
+    expect_equal([await store.messages(ref) for ref in (CHILD, OTHER, GRANDCHILD)], before)
     keyed = await store.store.keyed(GRANDCHILD, 1, 9)
-    expect_equal(
-        [row.facts and row.facts.tokens for row in keyed],
-        [None, 7, None, None],
-        "[row.facts and row.facts.tokens for row in keyed]",
-    )
-    expect_equal([row.host_id for row in keyed], [None] * 4, "every host_id of keyed")
+    expect_equal([row.facts and row.facts.tokens for row in keyed], [None, 7, None, None])
+    expect_equal([row.host_id for row in keyed], [None] * 4)
     for message_id in ids:
         expect_found(await store.store.message(GRANDCHILD, message_id), "message(GRANDCHILD, message_id)")
 
 
-@AREA.check()
+@check("fork")
 async def deleting_every_session_of_a_family_in_turn_leaves_the_rest_whole(store: Subject) -> None:
-    """Deleting every session of a family in turn leaves the rest whole."""
     await store.append(REF, *"abcdef")
     ids = await store.ids(REF)
     await store.write(Fork(REF, CHILD, ids[3]))
@@ -185,72 +131,56 @@ async def deleting_every_session_of_a_family_in_turn_leaves_the_rest_whole(store
     for ref in (CHILD, REF, OTHER, GRANDCHILD):
         del left[ref]
         await store.write(Delete(ref))
-        expect_equal(
-            {other: await store.messages(other) for other in left},
-            left,
-            "{other: messages(other) for other in left}",
-        )
+        expect_equal({other: await store.messages(other) for other in left}, left)
     heads, cursor = await store.store.sessions(None, 10, None)
     expect_equal((len(heads), cursor), (0, None), "the number of sessions, and the cursor")
 
 
-@AREA.check()
+@check("fork")
 async def truncating_a_fork_into_the_shared_part_leaves_the_parent_alone(store: Subject) -> None:
-    """Truncating a fork into the shared part leaves the parent alone."""
     ids = [item.message_id for item in (await store.append(REF, "a", "b", "c")).items]
     await store.write(Fork(REF, CHILD, None))
     await store.append(CHILD, "d")
     await store.write(Fork(CHILD, GRANDCHILD, None))
     await store.write(Truncate(CHILD, ids[0]))
     await store.append(CHILD, "e")
-    expect_equal(await store.texts(REF), ["a", "b", "c"], "texts(REF)")
-    expect_equal(await store.texts(CHILD), ["a", "e"], "texts(CHILD)")
-    expect_equal(await store.texts(GRANDCHILD), ["a", "b", "c", "d"], "texts(GRANDCHILD)")
+    expect_equal(await store.texts(REF), ["a", "b", "c"])
+    expect_equal(await store.texts(CHILD), ["a", "e"])
+    expect_equal(await store.texts(GRANDCHILD), ["a", "b", "c", "d"])
 
 
-@AREA.check()
+@check("fork")
 async def an_empty_session_can_be_forked(store: Subject) -> None:
-    """An empty session can be forked."""
     await store.append(REF)
-    expect_equal(
-        (await store.write(Fork(REF, CHILD, None))).message_count,
-        0,
-        "write(Fork(REF, CHILD, None)).message_count",
-    )
+    expect_equal((await store.write(Fork(REF, CHILD, None))).message_count, 0)
     await store.append(CHILD, "a")
-    expect_equal(await store.texts(REF), [], "texts(REF)")
+    expect_equal(await store.texts(REF), [])
 
 
-@AREA.check()
+@check("fork")
 async def summaries_that_end_in_the_shared_part_come_along(store: Subject) -> None:
-    """Summaries that end in the shared part come along."""
     added = await store.append(REF, "a", "b", "c")
     for first, last in ((1, 2), (2, 3)):
         await store.write(AddSummary(REF, summary(f"n{last}", first, last), revision=added.head.revision))
     await store.write(Fork(REF, CHILD, added.items[1].message_id))
-    expect_equal(await store.store.summaries(CHILD), [summary("n2", 1, 2)], "summaries(CHILD)")
+    expect_equal(await store.store.summaries(CHILD), [summary("n2", 1, 2)])
     await store.write(Delete(REF))
-    expect_equal(await store.store.summaries(CHILD), [summary("n2", 1, 2)], "summaries(CHILD)")
+    expect_equal(await store.store.summaries(CHILD), [summary("n2", 1, 2)])
 
 
-@AREA.check()
+@check("fork")
 async def state_and_settings_come_along_and_then_part(store: Subject) -> None:
-    """State and settings come along and then part."""
     await store.append(REF, "a")
     await store.write(SaveState(REF, "pins", b"1"))
     await store.write(Configure("host", "session", "main", engine="full", config=b"{}"))
     await store.write(Configure("host", "session", "child", engine="terse"))
     await store.write(Fork(REF, CHILD, None))
     await store.write(SaveState(REF, "pins", b"2"))
-    expect_equal(await store.store.state(CHILD, "pins"), b"1", "state(CHILD, 'pins')")
-    expect_equal(
-        await store.store.settings("host", "session", "child"),
-        SessionSettings("terse", b"{}"),
-        "settings('host', 'session', 'child')",
-    )
+    expect_equal(await store.store.state(CHILD, "pins"), b"1")
+    expect_equal(await store.store.settings("host", "session", "child"), SessionSettings("terse", b"{}"))
 
 
-@AREA.check()
+@check("fork")
 async def state_that_can_be_worked_out_anew_stays_behind(store: Subject) -> None:
     """State whose name begins with `DERIVED` is not copied, however much of it there is."""
     await store.append(REF, "a")
@@ -262,26 +192,20 @@ async def state_that_can_be_worked_out_anew_stays_behind(store: Subject) -> None
     expect_equal(await store.store.state(REF, DERIVED + "vectors.0"), b"1", "the state of the parent")
 
 
-@AREA.check()
+@check("fork")
 async def a_fork_is_its_parents_agents(store: Subject) -> None:
-    """A fork is its parents agents."""
     await store.append(REF, "a")
-    expect_equal(
-        (await store.write(Fork(REF, CHILD, None, agent_id="ann"))).agent_id,
-        "ann",
-        "write(Fork(REF, CHILD, None, agent_id='ann')).agent_id",
-    )
+    expect_equal((await store.write(Fork(REF, CHILD, None, agent_id="ann"))).agent_id, "ann")
     await expect_raises(
         SessionMissing,
         store.write(Fork(REF, OTHER, None, agent_id="bob")),
         "write(Fork(REF, OTHER, None, agent_id='bob'))",
     )
-    expect_equal(await store.store.session(OTHER), None, "session(OTHER)")
+    expect_equal(await store.store.session(OTHER), None)
 
 
-@AREA.check()
+@check("fork")
 async def forks_that_cannot_be_made_are_refused(store: Subject) -> None:
-    """Forks that cannot be made are refused."""
     await store.append(REF, "a")
     await expect_raises(SessionExists, store.write(Fork(REF, REF, None)), "write(Fork(REF, REF, None))")
     await expect_raises(
@@ -290,4 +214,4 @@ async def forks_that_cannot_be_made_are_refused(store: Subject) -> None:
     await expect_raises(
         SessionMissing, store.write(Fork(OTHER, CHILD, None)), "write(Fork(OTHER, CHILD, None))"
     )
-    expect_equal(await store.store.session(CHILD), None, "session(CHILD)")
+    expect_equal(await store.store.session(CHILD), None)

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from sidecar.conformance.kit import expect, expect_equal
 from sidecar.conformance.store.samples import CHILD, FACTS, GRANDCHILD, REF, reply, summary, user
-from sidecar.conformance.store.subject import SUITE, Subject, texts
+from sidecar.conformance.store.subject import Subject, check, texts
 from sidecar.store.stored import Facts, SessionRef, SessionSettings
 from sidecar.store.writes import (
     AddSummary,
@@ -23,27 +23,19 @@ from sidecar.store.writes import (
     Truncate,
 )
 
-AREA = SUITE.area("beside")
-
 
 async def tokens(store: Subject, ref: SessionRef) -> list[int | None]:
     return [row.facts and row.facts.tokens for row in await store.store.keyed(ref, 1, 99)]
 
 
-@AREA.check()
+@check("beside")
 async def facts_given_with_a_message_are_kept(store: Subject) -> None:
-    """Facts given with a message are kept."""
     await store.append(REF, user("a", facts=FACTS), "b")
-    expect_equal(
-        [row.facts for row in await store.store.keyed(REF, 1, 2)],
-        [FACTS, None],
-        "every facts of keyed(REF, 1, 2)",
-    )
+    expect_equal([row.facts for row in await store.store.keyed(REF, 1, 2)], [FACTS, None])
 
 
-@AREA.check()
+@check("beside")
 async def facts_are_saved_by_position(store: Subject) -> None:
-    """Facts are saved by position."""
     revision = (await store.append(REF, "a", "b", "c")).head.revision
     await store.write(SaveFacts(REF, revision, [(3, FACTS), (1, Facts(1, 0, 0, 0)), (9, FACTS)]))
     expect_equal(await tokens(store, REF), [1, None, 12], "tokens(REF)")
@@ -51,9 +43,8 @@ async def facts_are_saved_by_position(store: Subject) -> None:
     expect_equal(await tokens(store, REF), [2, None, 12], "tokens(REF)")
 
 
-@AREA.check()
+@check("beside")
 async def facts_for_messages_that_moved_are_dropped(store: Subject) -> None:
-    """Facts for messages that moved are dropped."""
     revision = (await store.append(REF, "a", "b")).head.revision
     await store.append(REF, reply("x", after=1))
     await store.write(SaveFacts(REF, revision, [(2, FACTS)]))
@@ -61,9 +52,8 @@ async def facts_for_messages_that_moved_are_dropped(store: Subject) -> None:
     expect_equal(await tokens(store, REF), [None] * 3, "tokens(REF)")
 
 
-@AREA.check()
+@check("beside")
 async def facts_are_saved_through_a_fork_for_all_who_share_the_message(store: Subject) -> None:
-    """Facts are saved through a fork for all who share the message."""
     await store.append(REF, "a", "b")
     head = await store.write(Fork(REF, CHILD, None))
     await store.write(SaveFacts(CHILD, head.revision, [(2, FACTS)]))
@@ -74,107 +64,78 @@ async def facts_are_saved_through_a_fork_for_all_who_share_the_message(store: Su
     )
 
 
-@AREA.check()
+@check("beside")
 async def messages_without_facts_are_handed_out_until_they_have_them(store: Subject) -> None:
-    """Messages without facts are handed out until they have them."""
     await store.append(REF, "a", user("b", facts=FACTS), "c")
     await store.append(CHILD, "d", message_format="anthropic")
     batches = await store.store.without_facts(10)
     expect_equal(
         {batch[0]: (batch[1], texts(batch[3])) for batch in batches},
         {REF: ("openai", ["a", "c"]), CHILD: ("anthropic", ["d"])},
-        "{batch[0]: (batch[1], texts(batch[3])) for batch in batches}",
     )
     for ref, _, revision, messages in batches:
         await store.write(SaveFacts(ref, revision, [(message.position, FACTS) for message in messages]))
-    expect_equal(await store.store.without_facts(10), [], "without_facts(10)")
+    expect_equal(await store.store.without_facts(10), [])
     await store.append(REF, "e")
-    expect_equal(
-        [texts(batch[3]) for batch in await store.store.without_facts(10)],
-        [["e"]],
-        "[texts(batch[3]) for batch in without_facts(10)]",
-    )
+    expect_equal([texts(batch[3]) for batch in await store.store.without_facts(10)], [["e"]])
 
 
-@AREA.check()
+@check("beside")
 async def messages_are_handed_out_again_while_nobody_has_saved_their_facts(store: Subject) -> None:
-    """Messages are handed out again while nobody has saved their facts."""
     revision = (await store.append(REF, "a", "b", "c")).head.revision
     first = await store.store.without_facts(10)
-    expect_equal(await store.store.without_facts(10), first, "without_facts(10)")
+    expect_equal(await store.store.without_facts(10), first)
     await store.write(SaveFacts(REF, revision, [(2, FACTS)]))
-    expect_equal(
-        [texts(batch[3]) for batch in await store.store.without_facts(10)],
-        [["a", "c"]],
-        "[texts(batch[3]) for batch in without_facts(10)]",
-    )
+    expect_equal([texts(batch[3]) for batch in await store.store.without_facts(10)], [["a", "c"]])
 
 
-@AREA.check()
+@check("beside")
 async def no_more_messages_without_facts_are_handed_out_than_asked_for(store: Subject) -> None:
-    """No more messages without facts are handed out than asked for."""
     await store.append(REF, *"abcdefgh")
     found = await store.store.without_facts(3)
-    expect_equal(
-        [texts(batch[3]) for batch in found], [["a", "b", "c"]], "[texts(batch[3]) for batch in found]"
-    )
+    expect_equal([texts(batch[3]) for batch in found], [["a", "b", "c"]])
 
 
-@AREA.check()
+@check("beside")
 async def messages_copied_for_a_fork_still_lack_their_facts(store: Subject) -> None:
-    """Messages copied for a fork still lack their facts."""
     await store.append(REF, "a", "b")
     await store.write(Fork(REF, CHILD, None))
     await store.append(CHILD, reply("x", after=0))
     batches = {batch[0]: texts(batch[3]) for batch in await store.store.without_facts(10)}
     expect_equal(
-        {ref: sorted(found) for ref, found in batches.items()},
-        {REF: ["a", "b"], CHILD: ["a", "b", "x"]},
-        "{ref: sorted(found) for ref, found in batches.items()}",
+        {ref: sorted(found) for ref, found in batches.items()}, {REF: ["a", "b"], CHILD: ["a", "b", "x"]}
     )
 
 
-@AREA.check()
+@check("beside")
 async def summaries_come_by_position_and_depth(store: Subject) -> None:
-    """Summaries come by position and depth."""
     revision = (await store.append(REF, *"abcdef")).head.revision
     nodes = [summary("n3", 5, 6), summary("n4", 1, 4, depth=1), summary("n1", 1, 2), summary("n2", 3, 4)]
     for each in nodes:
-        expect_equal(
-            await store.write(AddSummary(REF, each, revision=revision)),
-            True,
-            "write(AddSummary(REF, each, revision=revision))",
-        )
-    expect_equal(await store.store.summaries(REF), [nodes[2], nodes[1], nodes[3], nodes[0]], "summaries(REF)")
+        expect_equal(await store.write(AddSummary(REF, each, revision=revision)), True)
+    expect_equal(await store.store.summaries(REF), [nodes[2], nodes[1], nodes[3], nodes[0]])
 
 
-@AREA.check()
+@check("beside")
 async def summaries_come_without_texts_where_none_are_wanted(store: Subject) -> None:
-    """Summaries come without texts where none are wanted."""
     revision = (await store.append(REF, *"abcd")).head.revision
     told = summary("n1", 1, 2)
     await store.write(AddSummary(REF, structs.replace(told, text="what was said"), revision=revision))
-    expect_equal(
-        await store.store.summaries(REF, texts=False),
-        [structs.replace(told, text="")],
-        "summaries(REF, texts=False)",
-    )
+    expect_equal(await store.store.summaries(REF, texts=False), [structs.replace(told, text="")])
 
 
-@AREA.check()
+@check("beside")
 async def a_summary_takes_the_place_of_those_it_replaces(store: Subject) -> None:
-    """A summary takes the place of those it replaces."""
     revision = (await store.append(REF, *"abcd")).head.revision
     for each in (summary("n1", 1, 2), summary("n2", 3, 4)):
         await store.write(AddSummary(REF, each, revision=revision))
     condensed = summary("n3", 1, 4, depth=1)
     await store.write(AddSummary(REF, condensed, revision=revision, replaces=["n1", "n2", "nowhere"]))
-    expect_equal(await store.store.summaries(REF), [condensed], "summaries(REF)")
+    expect_equal(await store.store.summaries(REF), [condensed])
 
 
-@AREA.check()
+@check("beside")
 async def summaries_are_found_by_their_ids(store: Subject) -> None:
-    """Summaries are found by their ids."""
     revision = (await store.append(REF, *"abcd")).head.revision
     nodes = [summary("n1", 1, 2), summary("n2", 3, 4), summary("n3", 1, 4, depth=1)]
     for each in nodes:
@@ -185,42 +146,31 @@ async def summaries_are_found_by_their_ids(store: Subject) -> None:
         [nodes[0], nodes[2]],
         "summary_nodes(REF, ['n3', 'nowhere', 'n1']) by id",
     )
-    expect_equal(await store.store.summary_nodes(REF, []), [], "summary_nodes(REF, [])")
-    expect_equal(await store.store.summary_nodes(CHILD, ["n1"]), [], "summary_nodes(CHILD, ['n1'])")
+    expect_equal(await store.store.summary_nodes(REF, []), [])
+    expect_equal(await store.store.summary_nodes(CHILD, ["n1"]), [])
 
 
-@AREA.check()
+@check("beside")
 async def a_summary_of_the_same_id_is_replaced(store: Subject) -> None:
-    """A summary of the same id is replaced."""
     revision = (await store.append(REF, "a")).head.revision
     for text in ("old", "new"):
         await store.write(AddSummary(REF, summary("n", 1, 1, text=text), revision=revision))
-    expect_equal(
-        [each.text for each in await store.store.summaries(REF)], ["new"], "every text of summaries(REF)"
-    )
+    expect_equal([each.text for each in await store.store.summaries(REF)], ["new"])
 
 
-@AREA.check()
+@check("beside")
 async def a_summary_of_an_older_revision_is_not_kept_and_replaces_nothing(store: Subject) -> None:
-    """A summary of an older revision is not kept and replaces nothing."""
     added = await store.append(REF, "a", "b")
     await store.write(AddSummary(REF, summary("n1", 1, 1), revision=added.head.revision))
     await store.write(Truncate(REF, added.items[0].message_id))
     late = AddSummary(REF, summary("n2", 1, 1), revision=added.head.revision, replaces=["n1"])
-    expect_equal(await store.write(late), False, "write(late)")
-    expect_equal(
-        [each.node_id for each in await store.store.summaries(REF)], ["n1"], "every node_id of summaries(REF)"
-    )
-    expect_equal(
-        await store.write(AddSummary(CHILD, summary("n", 1, 1), revision=0)),
-        False,
-        "write(AddSummary(CHILD, summary('n', 1, 1), revision=0))",
-    )
+    expect_equal(await store.write(late), False)
+    expect_equal([each.node_id for each in await store.store.summaries(REF)], ["n1"])
+    expect_equal(await store.write(AddSummary(CHILD, summary("n", 1, 1), revision=0)), False)
 
 
-@AREA.check()
+@check("beside")
 async def a_summary_makes_its_session_the_one_that_changed_last(store: Subject) -> None:
-    """A summary makes its session the one that changed last."""
     revision = (await store.append(REF, "a")).head.revision
     later = await _after(await store.append(CHILD, "b"))
     await store.write(AddSummary(REF, summary("n", 1, 1), revision=revision))
@@ -230,13 +180,13 @@ async def a_summary_makes_its_session_the_one_that_changed_last(store: Subject) 
     expect_equal(heads[0].revision, revision, "the revision")
 
 
-@AREA.check()
+@check("beside")
 async def a_touched_session_is_the_one_that_changed_last(store: Subject) -> None:
     """A touched session is the one that changed last, and otherwise as it was."""
     before = (await store.append(REF, "a")).head
     later = await _after(await store.append(CHILD, "b"))
-    expect_equal(await store.write(Touch(REF)), True, "write(Touch(REF))")
-    expect_equal(await store.write(Touch(GRANDCHILD)), False, "write(Touch(GRANDCHILD))")
+    expect_equal(await store.write(Touch(REF)), True)
+    expect_equal(await store.write(Touch(GRANDCHILD)), False)
     heads, _ = await store.store.sessions(REF.namespace, 9, None)
     expect_equal([head.ref for head in heads], [REF, CHILD], "the sessions, latest change first")
     expect(heads[0].updated_ms > later, "updated_ms has not risen")
@@ -250,25 +200,24 @@ async def _after(result: AppendResult) -> int:
     return result.head.updated_ms
 
 
-@AREA.check()
+@check("beside")
 async def state_is_kept_by_name_and_removed_by_none(store: Subject) -> None:
-    """State is kept by name and removed by none."""
     await store.write(SaveState(REF, "a", b""))
     await store.write(SaveState(REF, "b", b"\x00\xff"))
     await store.write(SaveState(REF, "b", b"later"))
-    expect_equal(await store.store.state(REF, "a"), b"", "state(REF, 'a')")
-    expect_equal(await store.store.state(REF, "b"), b"later", "state(REF, 'b')")
+    expect_equal(await store.store.state(REF, "a"), b"")
+    expect_equal(await store.store.state(REF, "b"), b"later")
     await store.write(SaveState(REF, "a", None))
-    expect_equal(await store.store.state(REF, "a"), None, "state(REF, 'a')")
-    expect_equal(await store.store.state(CHILD, "b"), None, "state(CHILD, 'b')")
+    expect_equal(await store.store.state(REF, "a"), None)
+    expect_equal(await store.store.state(CHILD, "b"), None)
 
 
-@AREA.check()
+@check("beside")
 async def state_meant_for_another_session_of_that_name_is_not_kept(store: Subject) -> None:
     """State that names a session by its number is kept for no other one, and for none that is gone."""
     old = (await store.append(REF, "a")).head.uid
     await store.write(SaveState(REF, "a", b"1", uid=old))
-    expect_equal(await store.store.state(REF, "a"), b"1", "state(REF, 'a')")
+    expect_equal(await store.store.state(REF, "a"), b"1")
     await store.write(Delete(REF))
     await store.write(SaveState(REF, "a", b"2", uid=old))
     expect_equal(await store.store.state(REF, "a"), None, "state(REF, 'a') without the session")
@@ -277,23 +226,10 @@ async def state_meant_for_another_session_of_that_name_is_not_kept(store: Subjec
     expect_equal(await store.store.state(REF, "a"), None, "state(REF, 'a') of the next session")
 
 
-@AREA.check()
+@check("beside")
 async def settings_change_member_by_member(store: Subject) -> None:
-    """Settings change member by member."""
     await store.write(Configure("host", "session", "main", engine="full"))
     await store.write(Configure("host", "session", "main", config=b'{"a":1}'))
-    expect_equal(
-        await store.store.settings("host", "session", "main"),
-        SessionSettings("full", b'{"a":1}'),
-        "settings('host', 'session', 'main')",
-    )
-    expect_equal(
-        await store.store.settings("host", "agent", "main"),
-        SessionSettings(None, None),
-        "settings('host', 'agent', 'main')",
-    )
-    expect_equal(
-        await store.store.settings("other", "session", "main"),
-        SessionSettings(None, None),
-        "settings('other', 'session', 'main')",
-    )
+    expect_equal(await store.store.settings("host", "session", "main"), SessionSettings("full", b'{"a":1}'))
+    expect_equal(await store.store.settings("host", "agent", "main"), SessionSettings(None, None))
+    expect_equal(await store.store.settings("other", "session", "main"), SessionSettings(None, None))

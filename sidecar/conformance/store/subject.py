@@ -156,3 +156,5 @@ CAPABILITIES = {
 """What a store may declare to offer, beyond keeping sessions."""
 
 SUITE: Suite[Subject] = Suite("store", CAPABILITIES)
+check = SUITE.check
+"""Adds a check to the suite."""

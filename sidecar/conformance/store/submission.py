@@ -6,47 +6,36 @@ import asyncio
 from typing import Any
 
 from sidecar.conformance.kit import expect, expect_equal, expect_found, expect_raises
-from sidecar.conformance.store.samples import (
-    REF,
-    reply,
-    user,
-)
-from sidecar.conformance.store.subject import SUITE, Subject, texts
+from sidecar.conformance.store.samples import REF, reply, user
+from sidecar.conformance.store.subject import Subject, check, texts
 from sidecar.store.errors import SessionMissing, StoreUnavailable
 from sidecar.store.stored import SessionHead, SessionRef
 from sidecar.store.writes import Append, Delete, Write
 
-READING = SUITE.area("read")
-
 RANGES = [(1, 3, "abc"), (2, 2, "b"), (3, 99, "cd"), (-5, 1, "a"), (5, 9, ""), (3, 2, ""), (0, 0, "")]
 
 
-@READING.check()
+@check("read")
 async def a_session_that_is_not_there_reads_as_empty(store: Subject) -> None:
-    """A session that is not there reads as empty."""
     reads = store.store
-    expect_equal(await reads.session(REF), None, "reads.session(REF)")
-    expect_equal(await reads.messages(REF, 1, 10), [], "reads.messages(REF, 1, 10)")
-    expect_equal(await reads.messages_of_role(REF, "system"), [], "reads.messages_of_role(REF, 'system')")
-    expect_equal(await reads.message(REF, "m"), None, "reads.message(REF, 'm')")
-    expect_equal(await reads.keyed(REF, 1, 10), [], "reads.keyed(REF, 1, 10)")
-    expect_equal(await reads.turn_start(REF, 1), None, "reads.turn_start(REF, 1)")
-    expect_equal(await reads.summaries(REF), [], "reads.summaries(REF)")
+    expect_equal(await reads.session(REF), None)
+    expect_equal(await reads.messages(REF, 1, 10), [])
+    expect_equal(await reads.messages_of_role(REF, "system"), [])
+    expect_equal(await reads.message(REF, "m"), None)
+    expect_equal(await reads.keyed(REF, 1, 10), [])
+    expect_equal(await reads.turn_start(REF, 1), None)
+    expect_equal(await reads.summaries(REF), [])
 
 
-@READING.check()
+@check("read")
 async def a_range_of_positions_includes_both_ends(store: Subject) -> None:
-    """A range of positions includes both ends."""
     await store.append(REF, *"abcd")
     for first, last, expected in RANGES:
-        expect_equal(
-            texts(await store.messages(REF, first, last)), list(expected), "texts(messages(REF, first, last))"
-        )
+        expect_equal(texts(await store.messages(REF, first, last)), list(expected))
 
 
-@READING.check()
+@check("read")
 async def messages_of_one_role_are_found_in_order(store: Subject) -> None:
-    """Messages of one role are found in order."""
     await store.append(
         REF, reply("s1", "system"), "u", reply("s2", "system"), reply("x", "critic"), reply("t", "tool")
     )
@@ -57,62 +46,40 @@ async def messages_of_one_role_are_found_in_order(store: Subject) -> None:
     expect_equal(
         found,
         {"system": ["s1", "s2"], "user": ["u"], "critic": ["x"], "tool": ["t"], "assistant": [], "s": []},
-        "found",
     )
 
 
-@READING.check()
+@check("read")
 async def a_session_of_one_namespace_is_not_read_from_another(store: Subject) -> None:
-    """A session of one namespace is not read from another."""
     message_id = (await store.append(REF, "a")).items[0].message_id
     other = SessionRef("elsewhere", REF.session_id)
-    expect_equal(await store.messages(other), [], "messages(other)")
-    expect_equal(await store.store.message(other, message_id), None, "message(other, message_id)")
+    expect_equal(await store.messages(other), [])
+    expect_equal(await store.store.message(other, message_id), None)
 
 
-@READING.check()
+@check("read")
 async def keyed_messages_tell_given_ids_from_made_up_ones(store: Subject) -> None:
-    """Keyed messages tell given ids from made up ones."""
     await store.append(REF, "a", user("b", message_id="host", turn_id="x"), reply("c", inner_id="in"))
     made_up, given, inner = await store.store.keyed(REF, 1, 3)
-    expect_equal(
-        (made_up.host_id, made_up.message_id),
-        (None, (await store.ids(REF))[0]),
-        "made_up.host_id, made_up.message_id",
-    )
-    expect_equal(
-        (given.host_id, given.message_id, given.turn_id),
-        ("host", "host", "x"),
-        "given.host_id, given.message_id, given.turn_id",
-    )
-    expect_equal((inner.inner_id, inner.facts), ("in", None), "inner.inner_id, inner.facts")
+    expect_equal((made_up.host_id, made_up.message_id), (None, (await store.ids(REF))[0]))
+    expect_equal((given.host_id, given.message_id, given.turn_id), ("host", "host", "x"))
+    expect_equal((inner.inner_id, inner.facts), ("in", None))
 
 
-@READING.check()
+@check("read")
 async def the_head_counts_messages_and_turns(store: Subject) -> None:
-    """The head counts messages and turns."""
     await store.append(REF, "a", reply("b"), "c", agent_id="ann", session_key="key")
-    head = await store.store.session(REF)
-    head = expect_found(head, "head")
-    expect_equal(
-        (head.ref, head.message_count, head.turn_count),
-        (REF, 3, 2),
-        "head.ref, head.message_count, head.turn_count",
-    )
-    expect_equal(
-        (head.agent_id, head.session_key, head.message_format),
-        ("ann", "key", "openai"),
-        "head.agent_id, head.session_key, head.message_format",
-    )
+    head = expect_found(await store.store.session(REF))
+    expect_equal((head.ref, head.message_count, head.turn_count), (REF, 3, 2))
+    expect_equal((head.agent_id, head.session_key, head.message_format), ("ann", "key", "openai"))
 
 
-@READING.check()
+@check("read")
 async def a_read_sees_every_write_whose_done_has_run(store: Subject) -> None:
-    """A read sees every write whose done has run."""
     for count in range(1, 20):
         result = await store.append(REF, "a")
-        expect_equal(await store.store.session(REF), result.head, "session(REF)")
-        expect_equal(len(await store.messages(REF)), count, "len(messages(REF))")
+        expect_equal(await store.store.session(REF), result.head)
+        expect_equal(len(await store.messages(REF)), count)
 
 
 async def listed(store: Subject, namespace: str | None, limit: int) -> list[list[SessionHead]]:
@@ -125,24 +92,22 @@ async def listed(store: Subject, namespace: str | None, limit: int) -> list[list
             return pages
 
 
-@READING.check()
+@check("read")
 async def sessions_are_listed_newest_change_first_page_by_page(store: Subject) -> None:
-    """Sessions are listed newest change first page by page."""
     refs = [SessionRef("host", f"s{index}") for index in range(7)]
     for ref in refs:
         await store.append(ref, "a")
     await store.append(refs[2], "b")
     pages = await listed(store, "host", 3)
-    expect_equal([len(page) for page in pages], [3, 3, 1], "[len(page) for page in pages]")
+    expect_equal([len(page) for page in pages], [3, 3, 1])
     heads = [head for page in pages for head in page]
-    expect_equal({head.ref for head in heads}, set(refs), "{head.ref for head in heads}")
+    expect_equal({head.ref for head in heads}, set(refs))
     stamps = [(head.updated_ms, head.uid) for head in heads]
-    expect_equal(stamps, sorted(stamps, reverse=True), "stamps")
+    expect_equal(stamps, sorted(stamps, reverse=True))
 
 
-@READING.check()
+@check("read")
 async def a_page_that_ends_the_list_has_no_cursor(store: Subject) -> None:
-    """A page that ends the list has no cursor."""
     for index in range(4):
         await store.append(SessionRef("host", f"s{index}"), "a")
     expect_equal(
@@ -152,42 +117,33 @@ async def a_page_that_ends_the_list_has_no_cursor(store: Subject) -> None:
     )
 
 
-@READING.check()
+@check("read")
 async def a_list_is_of_one_namespace_or_of_all(store: Subject) -> None:
-    """A list is of one namespace or of all."""
     await store.append(REF, "a")
     await store.append(SessionRef("elsewhere", "b"), "b")
-    expect_equal(
-        [head.ref for head in (await listed(store, "host", 9))[0]], [REF], "every ref of listed('host', 9)[0]"
-    )
+    expect_equal([head.ref for head in (await listed(store, "host", 9))[0]], [REF])
     expect_equal(len((await listed(store, None, 9))[0]), 2, "len(listed(None, 9)[0])")
 
 
-@READING.check()
+@check("read")
 async def a_cursor_that_is_not_ours_is_refused(store: Subject) -> None:
-    """A cursor that is not ours is refused."""
     for cursor in ("", "1", "x.y", "1.2.3", "-1.2", "1." + "9" * 30):
         await expect_raises(ValueError, store.store.sessions(None, 5, cursor), "sessions(None, 5, cursor)")
 
 
-@READING.check()
+@check("read")
 async def a_closed_store_neither_reads_nor_writes(store: Subject) -> None:
-    """A closed store neither reads nor writes."""
     await store.store.close()
     await expect_raises(StoreUnavailable, store.store.session(REF), "session(REF)")
     await expect_raises(StoreUnavailable, store.append(REF, "a"), "append(REF, 'a')")
-
-
-SUBMITTING = SUITE.area("submit")
 
 
 def append(text: str, ref: SessionRef = REF) -> Append:
     return Append(ref, [user(text)], message_format="openai")
 
 
-@SUBMITTING.check()
+@check("submit")
 async def done_runs_once_for_each_write_in_the_order_of_submission(store: Subject) -> None:
-    """Done runs once for each write in the order of submission."""
 
     async def burst() -> tuple[list[Write], list[Write]]:
         writes: list[Write] = []
@@ -204,17 +160,12 @@ async def done_runs_once_for_each_write_in_the_order_of_submission(store: Subjec
         return (writes, done)
 
     writes, done = await burst()
-    expect_equal(done, writes, "done")
-    expect_equal(
-        [write.error is not None for write in writes],
-        [index % 50 == 49 for index in range(300)],
-        "[write.error is not None for write in writes]",
-    )
+    expect_equal(done, writes)
+    expect_equal([write.error is not None for write in writes], [index % 50 == 49 for index in range(300)])
 
 
-@SUBMITTING.check()
+@check("submit")
 async def done_is_never_called_before_submit_returns(store: Subject) -> None:
-    """Done is never called before submit returns."""
 
     async def submit() -> bool:
         called: list[Write] = []
@@ -223,12 +174,11 @@ async def done_is_never_called_before_submit_returns(store: Subject) -> None:
         await store.store.write(append("b"))
         return early
 
-    expect_equal(await submit(), False, "submit()")
+    expect_equal(await submit(), False)
 
 
-@SUBMITTING.check()
+@check("submit")
 async def a_callback_that_fails_does_not_keep_others_from_theirs(store: Subject) -> None:
-    """A callback that fails does not keep others from theirs."""
 
     async def submit() -> list[str]:
         reported: list[str] = []
@@ -246,13 +196,12 @@ async def a_callback_that_fails_does_not_keep_others_from_theirs(store: Subject)
             loop.set_exception_handler(before)
         return reported
 
-    expect_equal(await submit(), ["the callback of the write 'append' failed"], "submit()")
-    expect_equal(await store.texts(REF), ["a", "b"], "texts(REF)")
+    expect_equal(await submit(), ["the callback of the write 'append' failed"])
+    expect_equal(await store.texts(REF), ["a", "b"])
 
 
-@SUBMITTING.check()
+@check("submit")
 async def a_withdrawn_write_has_no_effect_and_no_callback(store: Subject) -> None:
-    """A withdrawn write has no effect and no callback."""
 
     async def withdraw() -> tuple[list[bool], list[Append], list[Write]]:
         done: list[Write] = []
@@ -264,24 +213,22 @@ async def a_withdrawn_write_has_no_effect_and_no_callback(store: Subject) -> Non
         return (withdrawn, writes, done)
 
     withdrawn, writes, done = await withdraw()
-    expect(any(withdrawn), "this is not so: any(withdrawn)")
+    expect(any(withdrawn))
     kept = [str(index) for index, gone in enumerate(withdrawn) if not gone]
-    expect_equal(await store.texts(REF), [*kept, "end"], "texts(REF)")
-    expect_equal(done, [write for write, gone in zip(writes, withdrawn, strict=True) if not gone], "done")
+    expect_equal(await store.texts(REF), [*kept, "end"])
+    expect_equal(done, [write for write, gone in zip(writes, withdrawn, strict=True) if not gone])
 
 
-@SUBMITTING.check()
+@check("submit")
 async def a_completed_write_cannot_be_withdrawn(store: Subject) -> None:
-    """A completed write cannot be withdrawn."""
     write = append("a")
     await store.write(write)
-    expect_equal(store.store.withdraw(write), False, "withdraw(write)")
-    expect_equal(await store.texts(REF), ["a"], "texts(REF)")
+    expect_equal(store.store.withdraw(write), False)
+    expect_equal(await store.texts(REF), ["a"])
 
 
-@SUBMITTING.check()
+@check("submit")
 async def cancelling_a_waiting_task_takes_its_write_back_or_lets_it_finish(store: Subject) -> None:
-    """Cancelling a waiting task takes its write back or lets it finish."""
 
     async def race() -> list[str]:
         kept: list[str] = []
@@ -295,18 +242,17 @@ async def cancelling_a_waiting_task_takes_its_write_back_or_lets_it_finish(store
                 result = await task
             except asyncio.CancelledError:
                 continue
-            expect(result.items[0].stored, "this is not so: result.items[0].stored")
+            expect(result.items[0].stored)
             kept.append(str(index))
         await store.store.write(append("end"))
         return kept
 
     kept = await race()
-    expect_equal(await store.texts(REF), [*kept, "end"], "texts(REF)")
+    expect_equal(await store.texts(REF), [*kept, "end"])
 
 
-@SUBMITTING.check()
+@check("submit")
 async def close_finishes_what_was_submitted(store: Subject) -> None:
-    """Close finishes what was submitted."""
 
     async def submit_and_close() -> list[Write]:
         done: list[Write] = []
@@ -317,12 +263,11 @@ async def close_finishes_what_was_submitted(store: Subject) -> None:
         return done
 
     done = await submit_and_close()
-    expect_equal([write.error for write in done], [None] * 50, "every error of done")
+    expect_equal([write.error for write in done], [None] * 50)
 
 
-@SUBMITTING.check()
+@check("submit")
 async def writes_of_one_batch_see_each_other(store: Subject) -> None:
-    """Writes of one batch see each other."""
 
     async def burst() -> list[Any]:
         results: list[Any] = []
@@ -339,16 +284,13 @@ async def writes_of_one_batch_see_each_other(store: Subject) -> None:
 
     first, second, deleted, third = await burst()
     expect_equal(
-        (first[0][0].stored, second[0][0].stored, deleted, third[0][0].position),
-        (True, False, True, 1),
-        "first[0][0].stored, second[0][0].stored, deleted, third[0][0].position",
+        (first[0][0].stored, second[0][0].stored, deleted, third[0][0].position), (True, False, True, 1)
     )
-    expect_equal(await store.texts(REF), ["b", "c"], "texts(REF)")
+    expect_equal(await store.texts(REF), ["b", "c"])
 
 
-@SUBMITTING.check()
+@check("submit")
 async def waiting_for_a_refused_write_raises_its_error(store: Subject) -> None:
-    """Waiting for a refused write raises its error."""
     write = Append(REF, [user("a")], message_format="openai", create=False)
     caught = await expect_raises(SessionMissing, store.write(write), "write(write)")
-    expect_equal(caught, write.error, "caught")
+    expect_equal(caught, write.error)

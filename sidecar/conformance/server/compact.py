@@ -15,7 +15,7 @@ from sidecar.conformance.server.conversation import (
 )
 from sidecar.conformance.server.host import Host
 from sidecar.conformance.server.subject import METHOD_NAMES, Server, check
-from sidecar.conformance.server.wire import Json, Message, Object
+from sidecar.conformance.wire import Json, Message, Object
 
 _COMPACT = "context/compact"
 _BATCH = "context/ingestBatch"

@@ -13,7 +13,7 @@ from sidecar.conformance.server.conversation import (
 )
 from sidecar.conformance.server.host import Host
 from sidecar.conformance.server.subject import Server, check
-from sidecar.conformance.server.wire import Json, Message, Object
+from sidecar.conformance.wire import Json, Message, Object
 
 _COMPILE = "memory/compile"
 

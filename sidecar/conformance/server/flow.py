@@ -1,4 +1,4 @@
-"""Cancellation, order, and how much may be under way."""
+"""Cancellation, order, how much may be under way, and what stays out of logs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sidecar.conformance.kit import expect, expect_equal
 from sidecar.conformance.server.conversation import assemble, history, ingest, text_of, user
 from sidecar.conformance.server.host import Host
 from sidecar.conformance.server.subject import Server, check
-from sidecar.conformance.server.wire import Json
+from sidecar.conformance.wire import Json
 
 _COMPACT = "runtime/compact"
 
@@ -180,3 +180,34 @@ def cancelling_what_waits_in_a_queue(server: Server) -> None:
         expect_equal(host.answer("queued").code, -32800, "code of the answer to the cancelled request")
         host.write({"jsonrpc": "2.0", "id": asked.id, "error": {"code": -32603, "message": "no"}})
         host.answer("slow").result()
+
+
+_DEBUG = 5
+"""The type of `window/logMessage` for debugging."""
+
+
+@check("keeping quiet", "CEP-LIFE-14", "CEP-FRAME-1", needs=("context/ingest", "context/assemble"))
+def bodies_are_not_logged(server: Server) -> None:
+    """Neither `window/logMessage` above debug level nor standard error has bodies of messages."""
+    with server.connect() as host:
+        host.notify("$/setTrace", {"value": "verbose"})
+        session = server.name()
+        ingest(host, session, user("chrysanthemum"))
+        assemble(host, session)
+        host.request("context/assemble", {"sessionId": session, "tokenBudget": 1})
+        told = [m for m in host.notifications if m.method == "window/logMessage"]
+        loud = [m.raw for m in told if m.at("/params/type", None) != _DEBUG]
+        expect(not any(b"chrysanthemum" in raw for raw in loud), "a body is in window/logMessage")
+        expect(b"chrysanthemum" not in host.process.log(), "a body is on standard error")
+
+
+@check("keeping quiet", "CEP-SEC-6")
+def passwords_are_not_told(server: Server) -> None:
+    """A password in the URL of a store that cannot be reached is neither in the error nor in the log."""
+    url = "postgresql://someone:hollyhock@127.0.0.1:1/none"
+    config: Json = {"store": {"kind": "postgres", "url": url}}
+    with server.start() as host:
+        answer = host.initialize(server.params(config=config))
+        expect("error" in answer.body, "initialize succeeded")
+        expect(b"hollyhock" not in answer.raw, "the password is in the error")
+        expect(b"hollyhock" not in host.process.log(), "the password is on standard error")

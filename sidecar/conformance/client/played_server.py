@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import queue
 import socket
 import struct
-import threading
 import time
 from contextlib import suppress
 from itertools import count
 
-from sidecar.conformance.client.schema import check_message
 from sidecar.conformance.kit import Violation
-from sidecar.conformance.server.wire import Json, Message, Object, frame, shown
+from sidecar.conformance.wire import Inbox, Json, Message, Object, check_message, frame
 from sidecar.protocol.lifecycle import LATEST
 
-_CHUNK = 65536
-_HEADER_LIMIT = 8192
 _PAUSE_S = 0.05
 
 
@@ -27,16 +22,13 @@ class PlayedServer:
         self._connection = connection
         self._limit_s = limit_s
         self._problems = problems
-        self._chunks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._input = bytearray()
         self._ids = count(1)
         self._answers: dict[Json, Message] = {}
         self._asked: dict[Json, str] = {}
         self._hello: Message | None = None
         self.notifications: list[Message] = []
         """Notifications of the client that nothing has waited for."""
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._inbox = Inbox(connection.recv, lines=False, limit_s=limit_s)
 
     # Sending
 
@@ -92,16 +84,9 @@ class PlayedServer:
         Raises:
             Violation: another request comes first, or none.
         """
-        while True:
-            message = self.next()
-            if message.is_response:
-                self._answers[message.id] = message
-            elif "id" not in message.body:
-                self.notifications.append(message)
-            elif message.method == method:
-                return message
-            else:
-                raise Violation(f"{method} is due, and the client asks for {message.method}")
+        while (message := self.next()).method != method or "id" not in message.body:
+            self._keep(message, method)
+        return message
 
     def notification(self, method: str) -> Message:
         """Wait for a notification of the client; earlier ones count.
@@ -114,25 +99,26 @@ class PlayedServer:
                 if message.method == method:
                     self.notifications.remove(message)
                     return message
-            message = self.next()
-            if message.is_response:
-                self._answers[message.id] = message
-            elif "id" in message.body:
-                raise Violation(f"{method} is due, and the client asks for {message.method}")
-            else:
-                self.notifications.append(message)
+            self._keep(self.next(), method)
 
     def answer_to(self, id: int) -> Message:
         """Wait for the client's answer to a request of ours."""
         while id not in self._answers:
-            message = self.next()
-            if message.is_response:
-                self._answers[message.id] = message
-            elif "id" not in message.body:
-                self.notifications.append(message)
-            else:
-                raise Violation(f"an answer is due, and the client asks for {message.method}")
+            self._keep(self.next(), "an answer")
         return self._answers.pop(id)
+
+    def _keep(self, message: Message, due: str) -> None:
+        """Keep an answer or a notification for whoever waits for it.
+
+        Raises:
+            Violation: it is a request, while something else is due.
+        """
+        if message.is_response:
+            self._answers[message.id] = message
+        elif "id" not in message.body:
+            self.notifications.append(message)
+        else:
+            raise Violation(f"{due} is due, and the client asks for {message.method}")
 
     def end_of_input(self) -> list[Message]:
         """Everything up to the end of what the client writes."""
@@ -190,56 +176,21 @@ class PlayedServer:
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
-        self._reader.join(self._limit_s)
+        self._inbox.join()
 
     def _packet(self, kind: bytes, payload: bytes) -> None:
         with suppress(OSError):  # a client may have ended the process, which is for checks to say
             self._connection.sendall(struct.pack(">cI", kind, len(payload)) + payload)
 
-    def _read(self) -> None:
-        with suppress(OSError):
-            while chunk := self._connection.recv(_CHUNK):
-                self._chunks.put(chunk)
-        self._chunks.put(b"")
-
     def _receive(self) -> Message | None:
-        deadline = time.monotonic() + self._limit_s
-        while (raw := self._take()) is None:
+        message = self._inbox.receive()
+        if message is not None:
+            answered = self._asked.pop(message.id, None) if message.is_response else None
             try:
-                chunk = self._chunks.get(timeout=max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
-                raise Violation(f"nothing came from the client within {self._limit_s:g} s") from None
-            if not chunk:
-                self._chunks.put(b"")
-                if self._input:
-                    raise Violation(f"the client's last bytes are no frame: {shown(bytes(self._input))}")
-                return None
-            self._input += chunk
-        message = _read_message(raw)
-        method = self._asked.pop(message.id, None) if message.is_response else None
-        try:
-            check_message(message, method)
-        except Violation as violation:
-            self._problems.append(str(violation))
+                check_message(message, "client", answered)
+            except Violation as violation:
+                self._problems.append(str(violation))
         return message
-
-    def _take(self) -> bytes | None:
-        head = self._input.find(b"\r\n\r\n")
-        if head < 0:
-            if len(self._input) > _HEADER_LIMIT:
-                raise Violation(f"bytes that are no frame: {shown(bytes(self._input))}")
-            return None
-        lines = bytes(self._input[:head]).split(b"\r\n")
-        named = [line.partition(b":") for line in lines]
-        lengths = {value.strip() for name, _, value in named if name.strip().lower() == b"content-length"}
-        if len(lengths) != 1 or not (length := lengths.pop()).isdigit():
-            raise Violation(f"a header block without one length: {shown(bytes(self._input[:head]))}")
-        end = head + 4 + int(length)
-        if len(self._input) < end:
-            return None
-        raw = bytes(self._input[head + 4 : end])
-        del self._input[:end]
-        return raw
 
 
 def greeting(**offer: Json) -> Object:
@@ -285,10 +236,3 @@ def assembled(messages: list[Json] | None, result_id: str, **members: Json) -> O
         "composition": [{"kind": "recent", "tokens": 10, "messageCount": count}],
     }
     return {**answer, **({} if messages is None else {"messages": messages}), **members}
-
-
-def _read_message(raw: bytes) -> Message:
-    try:
-        return Message(raw)
-    except Violation:
-        raise Violation(f"the client sent {shown(raw)}, which is no JSON object in UTF-8") from None

@@ -16,7 +16,7 @@ from sidecar.conformance.server.conversation import (
     user,
 )
 from sidecar.conformance.server.subject import Server, check
-from sidecar.conformance.server.wire import Json
+from sidecar.conformance.wire import Json
 
 _EXPORT = "session/export"
 _INGEST = "context/ingest"

@@ -17,7 +17,7 @@ from sidecar.conformance.server.conversation import (
     user,
 )
 from sidecar.conformance.server.subject import Server, check
-from sidecar.conformance.server.wire import Json, Message, Object
+from sidecar.conformance.wire import Json, Message, Object
 
 _ASSEMBLE = "context/assemble"
 _COMMIT = "context/commitTurn"

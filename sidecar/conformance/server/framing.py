@@ -8,7 +8,7 @@ from sidecar.conformance.kit import Violation, expect, expect_equal
 from sidecar.conformance.server.conversation import user
 from sidecar.conformance.server.host import Host
 from sidecar.conformance.server.subject import Server, check
-from sidecar.conformance.server.wire import Json, encode, frame, request
+from sidecar.conformance.wire import Json, encode, frame, request
 
 _PING = "conformance/unknownMethod"
 

@@ -9,7 +9,7 @@ import sys
 from sidecar.conformance.kit import expect, expect_equal
 from sidecar.conformance.server.conversation import ingest, user
 from sidecar.conformance.server.subject import METHOD_NAMES, Server, check
-from sidecar.conformance.server.wire import Json, Message, frame, request
+from sidecar.conformance.wire import Json, Message, frame, request
 
 
 @check("lifecycle", "CEP-LIFE-1")
