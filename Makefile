@@ -130,7 +130,7 @@ soak: $(INSTALLED) ## Run the long kill loops and load tests
 	@$(BIN)/pytest -q -m soak $(ARGS)
 
 schema: $(INSTALLED) ## Regenerate the schema, the client types and the tables about checks
-	@$(BIN)/python -m sidecar.codegen
+	@$(BIN)/context-sidecar schema
 	@$(BIN)/python -m tests.conformance.tables
 
 venv: $(RUNTIME) ## Build or refresh .venv with what the sidecar itself needs

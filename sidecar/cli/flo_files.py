@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from sidecar.cli.failures import CommandFailed
-from sidecar.client.answers import StoredMessage
+from sidecar.client.messages import StoredMessage
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import DIALECTS, dialect
 from sidecar.messages.importers import TranscriptError, load

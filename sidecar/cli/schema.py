@@ -28,8 +28,8 @@ def command(check: bool, out: Path | None) -> int:
     if root is None:
         if check:
             raise click.UsageError("there is no repository to check; name one with --out")
-        from sidecar.codegen.emitters.schema import emit_schema
-        from sidecar.codegen.reader import read_protocol
+        from sidecar.codegen.model import read_protocol
+        from sidecar.codegen.schema import emit_schema
 
         sys.stdout.write(emit_schema(read_protocol()))
         return OK

@@ -1,7 +1,5 @@
 """An asyncio client: starts a sidecar process and speaks with it."""
 
-from sidecar.client.answers import AssembledContext, ExportedPage, IngestedMessage, StoredMessage
-from sidecar.client.deltas import apply_edits
 from sidecar.client.errors import (
     Busy,
     ClientClosed,
@@ -27,7 +25,16 @@ from sidecar.client.errors import (
     UnexpectedAnswer,
 )
 from sidecar.client.host_callbacks import HostCallbacks
-from sidecar.client.message_bytes import Message, decode_message, encode_message
+from sidecar.client.messages import (
+    AssembledContext,
+    ExportedPage,
+    IngestedMessage,
+    Message,
+    StoredMessage,
+    apply_edits,
+    decode_message,
+    encode_message,
+)
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.messages.terse_tags import TerseStripper
 

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeVar, Unpack
 
+from msgspec import Raw
+from msgspec.structs import replace
+
 from sidecar import __version__
 from sidecar.client.connection import Connection
-from sidecar.client.context_requests import ContextRequests
-from sidecar.client.deltas import AnswerMemory
-from sidecar.client.errors import ClientClosed
+from sidecar.client.errors import ClientClosed, UnexpectedAnswer
 from sidecar.client.host_callbacks import HostCallbacks, declared, serve_callbacks, take_stderr
-from sidecar.client.message_bytes import encode_object
-from sidecar.client.session_requests import (
-    EngineRequests,
-    MemoryRequests,
-    SessionRequests,
-    SubagentRequests,
-    ToolRequests,
+from sidecar.client.messages import (
+    AnswerMemory,
+    AssembledContext,
+    Basis,
+    ExportedPage,
+    Message,
+    StoredMessage,
+    apply_edits,
+    encode_messages,
+    encode_object,
 )
+from sidecar.client.requests import AboutSession, Requests
+from sidecar.protocol.assemble import AssembleContextParams
 from sidecar.protocol.base import ABSENT, EngineInfo, MessageFormat
 from sidecar.protocol.lifecycle import (
     LATEST,
@@ -35,6 +41,14 @@ from sidecar.protocol.lifecycle import (
     PeerInfo,
     SetTraceParams,
 )
+from sidecar.protocol.session import (
+    ExportSessionParams,
+    ListSessionParams,
+    ListSessionResult,
+    SessionEntry,
+    SummariesSessionParams,
+    SummariesSessionResult,
+)
 from sidecar.rpc.router import Router
 
 T = TypeVar("T")
@@ -46,9 +60,7 @@ DEFAULT_TIMEOUT = 180.0
 _CLOSED = "the client is not open: use `async with`, or await open()"
 
 
-class SidecarClient(
-    ContextRequests, SessionRequests, ToolRequests, MemoryRequests, SubagentRequests, EngineRequests
-):
+class SidecarClient(Requests):
     """Owns one sidecar process and speaks with it.
 
     `async with SidecarClient.start(engine="full") as client: ...` starts the process, does the handshake,
@@ -74,6 +86,8 @@ class SidecarClient(
         self._cwd = cwd
         self._connection: Connection | None = None
         self._welcome: InitializeResult | None = None
+        self._answers: AnswerMemory | None = None
+        """Set if assemble answers are asked for as edits."""
 
     @classmethod
     def start(
@@ -223,6 +237,96 @@ class SidecarClient(
         if self._connection is None:
             raise ClientClosed(_CLOSED)
         return await self._connection.wait(timeout_s)
+
+    async def assemble(
+        self,
+        session_id: str,
+        token_budget: int | None = None,
+        messages: Iterable[Message] | None = None,
+        prompt: str | None = None,
+        *,
+        model: str | None = None,
+        available_tools: Iterable[str] | None = None,
+        citations_mode: str | None = None,
+        projection: Literal["codex"] | None = None,
+        **about: Unpack[AboutSession],
+    ) -> AssembledContext:
+        """What the model should see, within `token_budget` tokens.
+
+        Raises:
+            ContextOverflow: not even the smallest valid context fits; `required` tells what would do.
+            SessionNotFound: the session is unknown, and no messages were sent along.
+        """
+        basis = self._answers.basis(session_id) if self._answers is not None else None
+        params = AssembleContextParams(
+            session_id=session_id,
+            token_budget=token_budget,
+            messages=None if messages is None else encode_messages(messages),
+            prompt=prompt,
+            model=model,
+            available_tools=None if available_tools is None else list(available_tools),
+            citations_mode=citations_mode,
+            previous_result_id=basis.result_id if basis is not None else None,
+            projection=projection,
+            **about,
+        )
+        answer = await self.request("context/assemble", params, AssembledContext)
+        return self._whole(session_id, answer, basis)
+
+    async def receipts(self, session_id: str, **about: Unpack[AboutSession]) -> list[Raw]:
+        """What the newest compactions did, oldest first: JSON objects."""
+        params = SummariesSessionParams(session_id=session_id, **about)
+        return (await self.request("session/summaries", params, SummariesSessionResult)).receipts or []
+
+    async def sessions(
+        self, *, agent_id: str | None = None, page_size: int | None = None
+    ) -> AsyncIterator[SessionEntry]:
+        """The sessions of the namespace, latest change first, asked for page by page."""
+        cursor: str | None = None
+        while True:
+            params = ListSessionParams(limit=page_size, cursor=cursor, agent_id=agent_id)
+            page = await self.request("session/list", params, ListSessionResult)
+            for entry in page.sessions:
+                yield entry
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def export(self, session_id: str, **about: Unpack[AboutSession]) -> AsyncIterator[ExportedPage]:
+        """The stored messages page by page, oldest first, byte for byte.
+
+        Raises:
+            SessionNotFound: there is no such session.
+        """
+        cursor: str | None = None
+        while True:
+            params = ExportSessionParams(session_id=session_id, cursor=cursor, **about)
+            page = await self.request("session/export", params, ExportedPage)
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def stored_messages(
+        self, session_id: str, **about: Unpack[AboutSession]
+    ) -> AsyncIterator[StoredMessage]:
+        """The stored messages one by one, as `export` gives them."""
+        async for page in self.export(session_id, **about):
+            for message in page.messages:
+                yield message
+
+    def _whole(self, session_id: str, answer: AssembledContext, basis: Basis | None) -> AssembledContext:
+        if answer.edits is not None and answer.messages is None:
+            if basis is None:
+                raise UnexpectedAnswer("the sidecar answered with edits that were not asked for")
+            answer = replace(answer, messages=apply_edits(basis.messages, answer.edits), edits=None)
+        messages: list[Raw] | None = answer.messages
+        if messages is None:
+            raise UnexpectedAnswer("the assemble result has neither messages nor edits")
+        if self._answers is not None:
+            kept = Basis(answer.result_id, [Raw(bytes(message)) for message in messages])
+            self._answers.keep(session_id, kept)
+        return answer
 
     def _greeting(self) -> InitializeParams:
         progress = "on_progress" in self._callbacks

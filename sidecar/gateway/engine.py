@@ -19,7 +19,7 @@ from sidecar.client import (
     SidecarClient,
     SidecarError,
 )
-from sidecar.client.context_requests import AboutSession
+from sidecar.client.requests import AboutSession
 from sidecar.gateway.request import Handle, ModelRequest, Rewrite
 from sidecar.messages.dialects import dialect
 from sidecar.protocol.base import MessageFormat

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from sidecar.client import UnexpectedAnswer, apply_edits
-from sidecar.client.deltas import REMEMBERED_SESSIONS, AnswerMemory, Basis
+from sidecar.client.messages import REMEMBERED_SESSIONS, AnswerMemory, Basis
 from sidecar.protocol.assemble import MessageEdit
 
 MESSAGES = st.lists(st.integers(0, 3), max_size=12)

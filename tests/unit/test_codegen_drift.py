@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.codegen.targets import TARGETS
+from sidecar.codegen.generate import TARGETS
 
 ROOT = Path(__file__).parents[2]
 TYPESCRIPT = "clients/typescript/src/protocol/types.ts"
@@ -36,7 +36,7 @@ def copy(tmp_path: Path) -> Path:
 def check(copy: Path) -> tuple[int, str]:
     """Exit status of the check in a copy, and what it says."""
     done = subprocess.run(
-        [sys.executable, "-m", "sidecar.codegen", "--check"],
+        [sys.executable, "-m", "sidecar.cli.main", "schema", "--check", "--out", "."],
         cwd=copy,
         env={**os.environ, "PYTHONPATH": str(copy)},
         capture_output=True,
@@ -72,7 +72,7 @@ def test_a_field_that_changes_makes_the_typescript_types_stale(copy: Path, old: 
     edit(copy, "assemble.py", old, new)
     status, said = check(copy)
     assert status == 1
-    assert f"{TYPESCRIPT}: differs from the source; run `python -m sidecar.codegen`" in said
+    assert f"{TYPESCRIPT}: differs; run `context-sidecar schema`" in said
 
 
 def test_a_method_that_is_gone_makes_the_method_table_stale(copy: Path) -> None:

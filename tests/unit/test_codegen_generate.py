@@ -4,13 +4,22 @@ from typing import Annotated
 import pytest
 from msgspec import Meta
 
-from sidecar.codegen import reader
-from sidecar.codegen.docstrings import MissingDocstring, field_docs
-from sidecar.codegen.emitters.markdown import table
-from sidecar.codegen.generate import generate
-from sidecar.codegen.model import Choice, Listing, Number, OneOf, Opaque, Ref, Text
-from sidecar.codegen.reader import UnsupportedType, read_protocol
-from sidecar.codegen.targets import TARGETS
+from sidecar.codegen import model as reader
+from sidecar.codegen.generate import TARGETS, generate
+from sidecar.codegen.markdown import table
+from sidecar.codegen.model import (
+    Choice,
+    Listing,
+    MissingDocstring,
+    Number,
+    OneOf,
+    Opaque,
+    Ref,
+    Text,
+    UnsupportedType,
+    field_docs,
+    read_protocol,
+)
 from sidecar.protocol.base import Wire
 
 ROOT = Path(__file__).parents[2]

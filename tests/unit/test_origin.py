@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 from sidecar import origin
-from sidecar.codegen.install_commands import corrected, files
+from sidecar.codegen.generate import corrected, files
 
 ROOT = Path(__file__).parents[2]
 BARE = re.compile(

@@ -8,7 +8,7 @@ import pytest
 
 from sidecar.cli.lab.judge import Judge
 from sidecar.cli.lab.recording import STUB_TOKENS, Tally, smallest_answer
-from sidecar.client.answers import AssembledContext
+from sidecar.client.messages import AssembledContext
 from sidecar.messages.contract import Mark
 from sidecar.messages.dialects import dialect
 from sidecar.messages.fence import sized

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sidecar.cli.lab.recording import Tally
-from sidecar.client.answers import AssembledContext
+from sidecar.client.messages import AssembledContext
 from sidecar.messages.contract import Dialect, Reading
 from sidecar.messages.fence import claimed_mark
 

@@ -26,8 +26,8 @@ from sidecar.cli.lab.recording import Recording, Step, Tally, read_recording, sm
 from sidecar.cli.options import Common
 from sidecar.cli.output import counted_progress
 from sidecar.cli.own_sidecar import client_for, with_client
-from sidecar.client.answers import AssembledContext
 from sidecar.client.errors import ContextOverflow, RequestFailed, RequestTimedOut, SessionNotFound
+from sidecar.client.messages import AssembledContext
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.messages.importers.transcript import TranscriptError, nothing_in
 from sidecar.plurals import counted

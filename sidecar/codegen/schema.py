@@ -1,8 +1,9 @@
-"""Writes `schema.json`: JSON Schema 2020-12 of every type and of the envelope.
+"""Writes `schema.json` and `protocol.json`.
 
-Kept to what generators of types read alike: named definitions, one `type` each, optional members that are
-absent and never `null`. What JSON Schema cannot say without `anyOf`, `not` or `if` stands in words and
-in members that begin with `x-`.
+The first is JSON Schema 2020-12 of every type and of the envelope; the second links the methods to their
+types, errors and envelope. The schema keeps to what generators of types read alike: named definitions, one
+`type` each, optional members that are absent and never `null`. What JSON Schema cannot say without `anyOf`,
+`not` or `if` stands in words and in members that begin with `x-`.
 """
 
 import json
@@ -25,6 +26,7 @@ from sidecar.codegen.model import (
     Shape,
     Text,
 )
+from sidecar.protocol.errors import ErrorEntry
 from sidecar.protocol.methods import Method
 
 HEADER = "Generated from sidecar/protocol by `make schema`; do not edit."
@@ -216,3 +218,55 @@ def _union(shape: OneOf) -> dict[str, Json]:
 
 def _given(parts: Mapping[str, int | float | str | None]) -> dict[str, Json]:
     return {key: value for key, value in parts.items() if value is not None}
+
+
+def emit_protocol(model: ProtocolModel) -> str:
+    """The text of `protocol.json`."""
+    document: dict[str, Json] = {
+        "$comment": HEADER,
+        "name": "Context Engine Protocol",
+        "versions": [{"name": version.name, "summary": version.summary} for version in model.versions],
+        "schema": "schema.json",
+        "envelope": {
+            "jsonrpc": "2.0",
+            "framings": ["content-length", "newline"],
+            "request": "Request",
+            "notification": "Notification",
+            "response": "Response",
+            "error": "ErrorResponse",
+        },
+        "messageFormats": list[Json](model.message_formats),
+        "hostCapabilities": list[Json](model.host_capabilities),
+        "commonErrors": list[Json](model.common_errors),
+        "methods": [_method_entry(method) for method in model.methods],
+        "errors": [_error_entry(entry) for entry in model.errors],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _method_entry(method: Method) -> Json:
+    line: dict[str, Json] = {
+        "name": method.name,
+        "direction": method.direction,
+        "kind": method.kind,
+        "params": method.params,
+    }
+    if method.kind == "request":
+        line["result"] = method.result
+        line["errors"] = list[Json](method.errors)
+    if method.capability is not None:
+        line["capability"] = method.capability
+    if method.is_core:
+        line["core"] = True
+    return {**line, "since": method.since, "summary": method.summary}
+
+
+def _error_entry(entry: ErrorEntry) -> Json:
+    return {
+        "code": entry.code,
+        "name": entry.name,
+        "data": entry.data.__name__,
+        "retryable": entry.retryable,
+        "when": entry.when,
+        "hint": entry.hint,
+    }

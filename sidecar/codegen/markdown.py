@@ -1,10 +1,82 @@
-"""Writes `methods.md`, the table of methods, and a page with the types of each area of methods."""
+"""Writes the Markdown pages: methods, the types of each area of methods, errors, capabilities."""
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sidecar.codegen.emitters.markdown import member_table, page, shape_words, table
-from sidecar.codegen.model import Listing, OneOf, ProtocolModel, Ref, Shape
+from sidecar.codegen.model import (
+    Boolean,
+    Choice,
+    Listing,
+    NamedType,
+    Null,
+    Number,
+    OneOf,
+    Opaque,
+    ProtocolModel,
+    Ref,
+    Shape,
+    Text,
+)
 from sidecar.protocol.methods import Method
+
+NOTICE = "<!-- Generated from sidecar/protocol by `make schema`; do not edit. -->"
+
+
+def page(title: str, blocks: Sequence[str]) -> str:
+    """A whole page: notice, title, and blocks with an empty line between."""
+    return "\n\n".join([NOTICE, f"# {title}", *blocks]) + "\n"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; a vertical bar inside a cell is escaped."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def member_table(named: NamedType, link: Callable[[str], str]) -> str:
+    """The members of a type, or a sentence where it has none; `link` says where a type is described."""
+    if not named.members:
+        return "No members."
+    rows = [
+        (f"`{member.name}`", shape_words(member.shape, link), "yes" if member.required else "no", member.doc)
+        for member in named.members
+    ]
+    return table(("member", "type", "required", "meaning"), rows)
+
+
+def shape_words(shape: Shape, link: Callable[[str], str]) -> str:
+    """A shape in a few words, with links to named types."""
+    match shape:
+        case Ref():
+            return f"[{shape.name}]({link(shape.name)})"
+        case Listing():
+            return f"array of {shape_words(shape.item, link)}"
+        case OneOf():
+            return " or ".join(shape_words(option, link) for option in shape.options)
+        case Choice():
+            words = " or ".join(f"`{value}`" for value in shape.values)
+            return f"{words}, or a value to come" if shape.is_open else words
+        case Opaque():
+            return "object" if shape.is_object else "any JSON"
+        case _:
+            return _scalar_words(shape)
+
+
+def _scalar_words(shape: Text | Number | Boolean | Null) -> str:
+    match shape:
+        case Text():
+            if shape.format == "date-time":
+                return "RFC 3339 string"
+            if shape.max_length:
+                return f"string of {shape.min_length or 0} to {shape.max_length}"
+            return "non-empty string" if shape.min_length else "string"
+        case Number():
+            low = "" if shape.minimum is None else f" >= {shape.minimum}"
+            return ("integer" if shape.integer else "number") + low
+        case Boolean():
+            return "boolean"
+        case Null():
+            return "null"
+
 
 AREAS = {
     "lifecycle": ("Lifecycle", "lifecycle.md", ("", "$", "window")),
@@ -155,3 +227,59 @@ def _facts(method: Method) -> str:
     if method.errors:
         facts.append(f"Errors: {', '.join(method.errors)}.")
     return " ".join(facts)
+
+
+def emit_errors(model: ProtocolModel) -> str:
+    """The text of `errors.md`."""
+    rows = [
+        (str(entry.code), entry.name, entry.when, f"[{entry.data.__name__}](#{entry.data.__name__.lower()})")
+        for entry in model.errors
+    ]
+    advice = [(entry.name, "yes" if entry.retryable else "no", entry.hint) for entry in model.errors]
+    blocks = [
+        "Every error of the server has `data` with `retryable` and `hint`.",
+        table(("code", "name", "when", "data"), rows),
+        "## Advice",
+        "What `data` says unless the server knows better.",
+        table(("name", "retryable", "hint"), advice),
+        "## Data",
+    ]
+    for name in dict.fromkeys(entry.data.__name__ for entry in model.errors):
+        blocks += [
+            f"### {name}",
+            model.types[name].doc,
+            member_table(model.types[name], places(model).__getitem__),
+        ]
+    return page("Errors", blocks)
+
+
+_SECTIONS = (
+    (
+        "The host's part",
+        "ContextEngineOptions",
+        "Under `initializationOptions.contextEngine` of `initialize`.",
+    ),
+    ("The server's part", "ContextEngineCapabilities", "Under `capabilities.experimental.contextEngine`."),
+    ("Limits", "Limits", "Bounds of the connection."),
+    ("Engines", "EngineInfo", "What an engine declares."),
+)
+
+
+def emit_capabilities(model: ProtocolModel) -> str:
+    """The text of `capabilities.md`."""
+    blocks = ["Negotiated once, by `initialize`; nothing is declared later."]
+    for title, name, where in _SECTIONS:
+        blocks += [f"## {title}", where, member_table(model.types[name], places(model).__getitem__)]
+    blocks += ["## Host capabilities", _host_capabilities(model)]
+    formats = "\n".join(f"- `{name}`" for name in model.message_formats)
+    versions = [(version.name, version.summary) for version in model.versions]
+    blocks += ["## Dialects", formats, "## Versions", table(("version", "what it brought"), versions)]
+    return page("Capabilities", blocks)
+
+
+def _host_capabilities(model: ProtocolModel) -> str:
+    rows: list[tuple[str, str]] = []
+    for capability in model.host_capabilities:
+        needing = [f"`{method.name}`" for method in model.methods if method.capability == capability]
+        rows.append((f"`{capability}`", ", ".join(needing) or "a member of another method"))
+    return table(("capability", "methods that need it"), rows)

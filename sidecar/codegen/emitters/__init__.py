@@ -1,1 +1,0 @@
-"""One module for each generated file: each turns a `ProtocolModel` into text."""
