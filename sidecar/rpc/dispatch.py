@@ -351,7 +351,13 @@ class Dispatcher:
         return self._outbox.unsent > limits.max_unsent_bytes
 
     def _start(self, id: JsonId, method: str, params: Raw, size: int, restore: Restore | None) -> None:
-        route = self._routes.get(method) or self._router.load(method)
+        try:
+            route = self._routes.get(method) or self._router.load(method)
+        except (OSError, ImportError) as problem:
+            unloaded: Route[object] = Route(method, object)
+            fault = self._fault(Call(id, unloaded, None, size, self), problem)
+            self._refuse_request(id, method, fault)
+            return
         if route is None or route.handler is None:
             self._refuse_request(id, method, MethodNotFound(method))
             return

@@ -168,10 +168,14 @@ class Router:
             self._loaders[method] = load
 
     def load(self, method: str) -> Route[object] | None:
-        """The route of a method that is registered late; `None` where there is none."""
-        load = self._loaders.pop(method, None)
+        """The route of a method that is registered late; `None` where there is none.
+
+        Where loading fails, the next request of the method tries again.
+        """
+        load = self._loaders.get(method)
         if load is not None and method not in self.routes:
             load()
+        self._loaders.pop(method, None)
         return self.routes.get(method)
 
     def is_late(self, method: str) -> bool:

@@ -17,6 +17,7 @@ from sidecar.store.errors import (
     SessionTaken,
     StoreUnavailable,
     WriteWithdrawn,
+    files_used_up,
 )
 
 _PATH = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+~-]+){2,}")
@@ -100,6 +101,9 @@ class ContextOverflow(RpcError):
 
 def to_rpc_error(error: BaseException, session_id: str = "") -> RpcError:
     """The error that the peer is told for what a layer below raised."""
+    if not isinstance(error, RpcError) and (used_up := files_used_up(error)):
+        # Nothing may be imported here any more.
+        return RpcError(codes.STORE_UNAVAILABLE, str(used_up), retryable=used_up.retryable, hint=used_up.hint)
     match error:
         case RpcError():
             return error

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
+import errno
 
 
 class StoreError(Exception):
@@ -29,6 +26,19 @@ class StoreUnavailable(StoreError):
         super().__init__(reason)
         self.hint = hint
         self.retryable = retryable
+
+
+def files_used_up(error: BaseException | None) -> StoreUnavailable | None:
+    """The error for a process or system that may open no more files, `None` for any other cause."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            return StoreUnavailable(
+                "too many files are open",
+                "Raise the limit of open files (`ulimit -n`) to 64 or more, or close other programs.",
+                retryable=True,
+            )
+        error = error.__cause__ or error.__context__
+    return None
 
 
 class StoreDamaged(StoreUnavailable):

@@ -26,6 +26,7 @@ from sidecar.server.configuration.settings import (
     ShadowSettings,
     StoreSettings,
 )
+from sidecar.store.errors import files_used_up
 
 if TYPE_CHECKING:
     from sidecar.server.configuration.model import Configuration, Log, Pruning, Shadow
@@ -325,6 +326,8 @@ def _read(path: Path, *, required: bool) -> dict[str, Any]:
             raise ConfigurationError(Problem(FILE, (), "the file does not exist")) from None
         return {}
     except OSError as error:
+        if files_used_up(error):
+            raise
         raise ConfigurationError(Problem(FILE, (), error.strerror or "unreadable")) from error
     import tomllib
 

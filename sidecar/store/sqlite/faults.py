@@ -1,10 +1,11 @@
 """What a fault of SQLite or of the file system means for the caller."""
 
 import errno
+import os
 
 import apsw
 
-from sidecar.store.errors import StoreDamaged, StoreUnavailable
+from sidecar.store.errors import StoreDamaged, StoreUnavailable, files_used_up
 
 _REPAIR = (
     "Nothing was removed. `context-sidecar db recover` saves every message that can be read, "
@@ -12,6 +13,8 @@ _REPAIR = (
 )
 _ACCESS = "Check that the state directory exists, is a directory, and may be read and written by this user."
 _SPACE = "Free space on the disk of the state directory, then repeat the request."
+_FILES_OF_A_STORE = 8
+"""What opening a store takes: two connections with their logs and the shared memory."""
 
 
 def damaged() -> StoreDamaged:
@@ -37,7 +40,7 @@ def unavailable(error: Exception) -> StoreUnavailable:
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
             return StoreUnavailable("the store may not be written", _ACCESS)
         case apsw.CantOpenError():
-            return StoreUnavailable("the store file cannot be opened", _ACCESS)
+            return _no_file_opens() or StoreUnavailable("the store file cannot be opened", _ACCESS)
         case apsw.TooBigError():
             return StoreUnavailable("a message is larger than the store can keep", "Send it in parts.")
         case apsw.NoMemError() | MemoryError():
@@ -66,7 +69,23 @@ def spoils_the_batch(error: Exception) -> bool:
     )
 
 
+def _no_file_opens() -> StoreUnavailable | None:
+    """The error where files are used up, which SQLite does not tell apart."""
+    opened: list[int] = []
+    try:
+        while len(opened) < _FILES_OF_A_STORE:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return files_used_up(error)
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return None
+
+
 def _from_system(error: OSError) -> StoreUnavailable:
+    if used_up := files_used_up(error):
+        return used_up
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreUnavailable("the disk is full", _SPACE, retryable=True)
     return StoreUnavailable(f"the store file cannot be opened: {error.strerror}", _ACCESS)

@@ -152,7 +152,11 @@ class Writer:
         return None if due_s is None else max(due_s, _PAUSE_S)
 
     def _use_pause(self) -> None:
-        indexer = self._made_indexer()
+        try:
+            indexer = self._made_indexer()
+        except OSError as error:
+            _faults.report(error)
+            return
         portion = _PORTION
         while self._queue.empty() and indexer.has_work and not self._waits():
             indexer.index(portion)
@@ -220,9 +224,10 @@ class Writer:
         try:
             self._made_indexer().purge_at_end()
             self._checkpoints.close()
-            connection.close()
-        except apsw.Error as error:
+        except (apsw.Error, OSError) as error:
             _faults.report(error)
+        finally:
+            connection.close()
 
 
 def carry_out(tables: SQLiteTables, batch: list[Write]) -> bool:
