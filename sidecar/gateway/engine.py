@@ -6,13 +6,16 @@ import asyncio
 import logging
 import re
 import time
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from sidecar.client import (
+    AssembledContext,
     ContextOverflow,
     RequestFailed,
     SessionNotFound,
@@ -33,6 +36,8 @@ REST_S = (1.0, 30.0)
 """Pause before a sidecar that failed is started again: at first, and at the most."""
 SUMMARY_TOKENS = 8_000
 """Most tokens of a summary that a program keeps in its own history."""
+REMEMBERED_SESSIONS = 64
+"""Sessions of which only new messages are sent; the histories of others are sent whole."""
 
 _FENCE = re.compile(r"^\[/?ctx\b[^\]\n]*\]$", re.MULTILINE)
 
@@ -51,6 +56,16 @@ class Choice(Struct, frozen=True, kw_only=True):
     estimated: int
     """Tokens of the messages that go upstream, by the sidecar's count."""
     epoch: int
+
+
+class _Stored(NamedTuple):
+    """A history that a sidecar has stored message for message, at the end of its session."""
+
+    client: SidecarClient
+    handle: Handle | None
+    before: int
+    """Messages of the session in front of the history."""
+    history: list[bytes]
 
 
 class EngineLink:
@@ -74,6 +89,7 @@ class EngineLink:
         self._resting_until = 0.0
         self._pause_s = REST_S[0]
         self._forked: set[str] = set()
+        self._stored: OrderedDict[str, _Stored] = OrderedDict()
         self._ending: set[asyncio.Future[None]] = set()
 
     async def choose(self, message_format: MessageFormat, request: ModelRequest, budget: int) -> Choice:
@@ -83,16 +99,12 @@ class EngineLink:
             Unavailable: the sidecar is down, hangs, or not even the newest messages fit.
         """
         async with self._client(message_format, ANSWER_S) as client:
-            transcript = None if request.handle is not None else request.history
-            if request.handle is not None:
-                # The store has what the handle stands for; the rest of the list is a piece behind it.
-                await self._fork(client, request)
-                await client.after_turn(request.session, request.history, **self._about(request))
-            answer = await client.assemble(
-                request.session, budget, transcript, model=request.model or None, **self._about(request)
-            )
+            answer = await self._extended(client, request, budget)
+            if answer is None:
+                answer = await self._whole(client, request, budget)
         bodies = answer.bodies
-        same = bodies == transcript and not answer.system_prompt_addition and not answer.user_message_append
+        same = request.handle is None and bodies == request.history
+        same = same and not answer.system_prompt_addition and not answer.user_message_append
         rewrite = Rewrite(
             messages=bodies,
             stable=answer.stable_prefix.message_count,
@@ -109,15 +121,22 @@ class EngineLink:
         Raises:
             Unavailable: the sidecar is down.
         """
-        before = None if request.handle is not None else max(0, len(request.history) - 1)
         async with self._client(message_format, COMPACTION_S) as client:
+            stored = self._stored.get(request.session)
+            about = self._about(request)
+            if stored is not None and _begins_with(stored, client, request):
+                await client.after_turn(request.session, token_budget=budget, **about)
+                return
+            before = None if request.handle is not None else max(0, len(request.history) - 1)
             await client.after_turn(
                 request.session,
                 request.history,
                 pre_prompt_message_count=before,
                 token_budget=budget,
-                **self._about(request),
+                **about,
             )
+            if request.handle is None and await self._count(client, request) == len(request.history):
+                self._remember(request, _Stored(client, None, 0, request.history))
 
     async def compact(self, message_format: MessageFormat, request: ModelRequest, budget: int) -> Handle:
         """Compact the session to half of what it may take; returns what stands for it from now on.
@@ -149,6 +168,57 @@ class EngineLink:
         for client in clients.values():
             with suppress(SidecarError, TimeoutError):
                 await asyncio.wait_for(client.close(), 3)
+
+    async def _extended(
+        self, client: SidecarClient, request: ModelRequest, budget: int
+    ) -> AssembledContext | None:
+        """The answer to a history that goes on from a stored one, for which only new messages are sent.
+
+        `None` where it does not, or where something else has been stored in the session meanwhile.
+        """
+        # Only an answer proves that what is sent now is stored, so nothing is known until then.
+        stored = self._stored.pop(request.session, None)
+        if stored is None or not _begins_with(stored, client, request, extended=True):
+            return None
+        new, session, about = request.history[len(stored.history) :], request.session, self._about(request)
+        asked = client.assemble(session, budget, model=request.model or None, **about)
+        if new:
+            # Sent at once: the sidecar takes the requests of a session in their order.
+            storing = client.ingest_batch(session, new, **about)
+            _, count, answer = await asyncio.gather(storing, self._count(client, request), asked)
+        else:
+            count, answer = await asyncio.gather(self._count(client, request), asked)
+        if count != stored.before + len(request.history):
+            return None
+        self._remember(request, stored._replace(history=request.history))
+        return answer
+
+    async def _whole(self, client: SidecarClient, request: ModelRequest, budget: int) -> AssembledContext:
+        """The answer to a history that is sent whole, and aligned with what is stored."""
+        session, about = request.session, self._about(request)
+        model = request.model or None
+        if request.handle is None:
+            return await client.assemble(session, budget, request.history, model=model, **about)
+        # The store has what the handle stands for; the rest of the list is a piece behind it.
+        await self._fork(client, request)
+        before = await self._count(client, request)
+        await client.after_turn(session, request.history, **about)
+        if await self._count(client, request) == before + len(request.history):
+            self._remember(request, _Stored(client, request.handle, before, request.history))
+        return await client.assemble(session, budget, model=model, **about)
+
+    async def _count(self, client: SidecarClient, request: ModelRequest) -> int:
+        """How many messages of the session are stored."""
+        try:
+            return (await client.session(request.session)).message_count
+        except SessionNotFound:
+            return 0
+
+    def _remember(self, request: ModelRequest, stored: _Stored) -> None:
+        self._stored[request.session] = stored
+        self._stored.move_to_end(request.session)
+        if len(self._stored) > REMEMBERED_SESSIONS:
+            self._stored.popitem(last=False)
 
     def _about(self, request: ModelRequest) -> AboutSession:
         """An alias for the newest session of a program in a folder, which the recall tools look for."""
@@ -211,6 +281,18 @@ class EngineLink:
             ending = asyncio.ensure_future(client.close())
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
+
+
+def _begins_with(
+    stored: _Stored, client: SidecarClient, request: ModelRequest, *, extended: bool = False
+) -> bool:
+    """Whether the history is the beginning of the stored one, or with `extended` the other way round."""
+    if stored.client is not client or stored.handle != request.handle:
+        return False
+    longer, shorter = stored.history, request.history
+    if extended:
+        longer, shorter = shorter, longer
+    return longer[: len(shorter)] == shorter
 
 
 def _in_words(message_format: MessageFormat, bodies: Sequence[bytes]) -> str:

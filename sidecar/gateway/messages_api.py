@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 from msgspec import Raw, Struct
@@ -166,7 +167,12 @@ class MessagesApi:
 
 
 def canonical(raw: bytes) -> bytes:
-    """The message without cache markers, its content as a list: programs send either form of one message."""
+    """The message without cache markers and white space, its content as a list.
+
+    Programs send one message in each of these forms, and the sidecar is to see one message.
+    """
+    with suppress(msgspec.DecodeError):  # half of a surrogate pair
+        raw = msgspec.json.format(raw, indent=-1)
     if _MARKER not in raw and b'"content":[' in raw:
         return raw
     found = members_of(raw)

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,6 +60,19 @@ class Running:
             return answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()}
         finally:
             connection.close()
+
+    def stored(self) -> list[str]:
+        """The messages of the one session, as they are stored."""
+        shown = self._command("list", "--json")
+        [session] = json.loads(shown)["sessions"] if shown else [{"sessionId": ""}]
+        return self._command("export", session["sessionId"]).splitlines()
+
+    def _command(self, verb: str, *arguments: str) -> str:
+        command = [COMMAND, "sessions", verb, *arguments, "--namespace", "gateway"]
+        return subprocess.run(
+            [*command, "--state-dir", str(self.state)],
+            capture_output=True, text=True, timeout=LIMIT_S, check=True,
+        ).stdout  # fmt: skip
 
     def close(self) -> str:
         """End it; returns what it wrote to standard error."""
@@ -168,6 +182,44 @@ def test_a_history_past_the_window_is_valid_fits_and_extends_the_request_before(
     assert all("Agents: explorer" in str(body) for body in bodies), "the program's instructions stay"
 
 
+def test_the_sidecar_is_sent_what_is_new_and_not_the_history_again(start: Start, tmp_path: Path) -> None:
+    sent = tmp_path / "sent"
+    serve = f"{COMMAND} serve --state-dir {tmp_path / 'state'}"
+    running = start("--window", "200k", "--sidecar", f'sh -c "tee {sent} | {serve}"')
+    history = claude_session(running, 40)
+    running.close()
+    # Twice it is sent whole: to be aligned with what is stored, and to be stored.
+    assert len(json.dumps(history)) * 0.9 < len(sent.read_bytes()) < len(json.dumps(history)) * 3
+    assert len(running.stored()) == 1 + 39 * 2
+
+
+def test_a_rewound_history_leaves_nothing_of_what_was_taken_back(start: Start, upstream: ModelApis) -> None:
+    running = start("--window", "16k")
+    history = claude_session(running, 30)
+    taken_back, history = history[-9:], history[:-9]
+    for number in range(100, 105):
+        assert running.ask("/v1/messages", claude_body(history), CLAUDE)[0] == 200
+        sent = upstream.bodies[-1].decode()
+        assert not [message for message in taken_back[::3] if f'"{message["content"][0]["id"]}"' in sent]
+        history += called(number)
+    assert upstream.faults == []
+
+
+def test_two_gateways_on_one_session_store_each_message_once(start: Start, upstream: ModelApis) -> None:
+    gateways = start("--window", "16k"), start("--window", "16k")
+    history = [*OPENING]
+    for number in range(8):
+        running = gateways[number % 3 == 0]
+        assert running.ask("/v1/messages", claude_body(history), CLAUDE)[0] == 200
+        deadline = time.monotonic() + LIMIT_S
+        while len(running.stored()) != 1 + 2 * number:  # what is stored behind the answer
+            assert time.monotonic() < deadline, running.stored()
+        history += called(number)
+    assert upstream.faults == []
+    results = [text for text in running.stored() if "tool_result" in text]
+    assert len(results) == len(set(results)) == 7
+
+
 def test_a_sidecar_that_dies_leaves_requests_as_they_are_and_is_started_again(
     start: Start, upstream: ModelApis
 ) -> None:
@@ -179,10 +231,10 @@ def test_a_sidecar_that_dies_leaves_requests_as_they_are_and_is_started_again(
     assert running.ask("/v1/messages", body, CLAUDE)[0] == 200
     assert upstream.bodies[-1] == body
     upstream.bodies.clear()
-    for _ in range(200):
+    deadline = time.monotonic() + LIMIT_S
+    while not upstream.bodies or upstream.bodies[-1] == body:
+        assert time.monotonic() < deadline, "the sidecar is not started again"
         assert running.ask("/v1/messages", body, CLAUDE)[0] == 200
-        if upstream.bodies[-1] != body:
-            break
     assert len(upstream.requests[-1]["messages"]) < len(history)
     assert running.close().count("The sidecar failed") == 1
 
