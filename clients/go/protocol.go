@@ -11,7 +11,7 @@ import (
 // ProtocolVersion is the newest version of the protocol that these types describe.
 const ProtocolVersion = "1.0"
 
-// TraceValue: How much the server traces.
+// TraceValue: Trace level of the server.
 type TraceValue string
 
 // Values of TraceValue that this version knows.
@@ -21,7 +21,7 @@ const (
 	TraceValueVerbose  TraceValue = "verbose"
 )
 
-// HostCapability: What a host can declare; a server passes over names that it does not know.
+// HostCapability: What a host can declare; servers ignore unknown names.
 type HostCapability string
 
 // Values of HostCapability that this version knows.
@@ -50,7 +50,7 @@ const (
 // EngineID: Id by which an engine is selected.
 type EngineID = string
 
-// MaintenanceMode: Whether the host waits for `context/maintain` before it goes on.
+// MaintenanceMode: Whether the host waits for `context/maintain` before it continues.
 type MaintenanceMode string
 
 // Values of MaintenanceMode that this version knows.
@@ -127,8 +127,7 @@ const (
 	ProjectionModeThreadBootstrap ProjectionMode = "thread_bootstrap"
 )
 
-// CompactionTarget: Come down to the budget, or to the engine's own threshold; the server refuses
-// others.
+// CompactionTarget: Compact to the budget, or to the engine's own threshold; other values are refused.
 type CompactionTarget string
 
 // Values of CompactionTarget that this version knows.
@@ -146,7 +145,7 @@ const (
 	CommitStatusDuplicate CommitStatus = "duplicate"
 )
 
-// PreflightAction: What the host should do before it calls the model.
+// PreflightAction: How the host should react before it calls the model.
 type PreflightAction string
 
 // Values of PreflightAction that this version knows.
@@ -167,7 +166,7 @@ const (
 	DecisionPinned     Decision = "pinned"
 )
 
-// InjectionPoint: When a memory source is asked: once a session, or for every prompt.
+// InjectionPoint: When a memory source is asked: once per session, or for every prompt.
 type InjectionPoint string
 
 // Values of InjectionPoint that this version knows.
@@ -197,7 +196,7 @@ const (
 	EndReasonReleased  EndReason = "released"
 )
 
-// ImportState: How an import that is not over stands.
+// ImportState: State of an unfinished import.
 type ImportState string
 
 // Values of ImportState that this version knows.
@@ -226,7 +225,7 @@ const (
 	PromptRoleAssistant PromptRole = "assistant"
 )
 
-// SessionChange: What happened to a session; `changed` is something that another process has done.
+// SessionChange: What happened to a session; `changed` is a change by another process.
 type SessionChange string
 
 // Values of SessionChange that this version knows.
@@ -254,10 +253,10 @@ type InitializeParams struct {
 	// Language of the user, an IETF tag.
 	Locale string `json:"locale,omitempty"`
 
-	// Folder of the workspace, `null` where none is open; superseded by `rootUri`.
+	// Folder of the workspace, `null` if none is open; superseded by `rootUri`.
 	RootPath string `json:"rootPath,omitempty"`
 
-	// Folder of the workspace, `null` where none is open.
+	// Folder of the workspace, `null` if none is open.
 	RootURI string `json:"rootUri,omitempty"`
 
 	// Client capabilities of the Language Server Protocol.
@@ -266,7 +265,7 @@ type InitializeParams struct {
 	// Options of the client.
 	InitializationOptions *InitializationOptions `json:"initializationOptions,omitempty"`
 
-	// How much the server traces at first.
+	// Initial trace level.
 	Trace TraceValue `json:"trace,omitempty"`
 
 	// Folders of the workspace.
@@ -285,9 +284,9 @@ type PeerInfo struct {
 	Version string `json:"version,omitempty"`
 }
 
-// InitializationOptions: The initialization options of the client; only `contextEngine` is ours.
+// InitializationOptions: The client's initialization options; this protocol uses only `contextEngine`.
 type InitializationOptions struct {
-	// What the host asks of the server.
+	// What the host requests of the server.
 	ContextEngine *ContextEngineOptions `json:"contextEngine,omitempty"`
 }
 
@@ -309,7 +308,7 @@ type ContextEngineOptions struct {
 	// Id of the engine to use; overrides the configured slot.
 	Engine EngineID `json:"engine,omitempty"`
 
-	// Keeps hosts on one store apart; `host.id` where absent, else `default`.
+	// Separates hosts that share a store; defaults to `host.id`, else `default`.
 	Namespace string `json:"namespace,omitempty"`
 
 	// Overrides in the shape of the configuration file.
@@ -318,7 +317,7 @@ type ContextEngineOptions struct {
 
 // HostInfo: The agent runtime behind the connection.
 type HostInfo struct {
-	// Short name of the runtime, such as `openclaw`; the namespace where none is given.
+	// Short name of the runtime, such as `openclaw`; the default namespace.
 	ID string `json:"id"`
 
 	// Version of the runtime.
@@ -334,10 +333,10 @@ type InitializeResult struct {
 	ServerInfo PeerInfo `json:"serverInfo"`
 }
 
-// ServerCapabilities: Server capabilities of the Language Server Protocol; those for editors may stand
-// beside ours.
+// ServerCapabilities: Server capabilities of the Language Server Protocol, including those for
+// editors.
 type ServerCapabilities struct {
-	// Where this protocol has its place.
+	// Capabilities of this protocol.
 	Experimental ExperimentalCapabilities `json:"experimental"`
 }
 
@@ -355,20 +354,20 @@ type ContextEngineCapabilities struct {
 	// The engine that serves this connection.
 	Engine EngineInfo `json:"engine"`
 
-	// Requests and notifications of this protocol that the server takes.
+	// Requests and notifications of this protocol that the server accepts.
 	Methods []string `json:"methods"`
 
 	// Names of the tools that `tools/list` describes.
 	Tools []string `json:"tools"`
 
-	// Dialects that the server knows.
+	// Dialects that the server supports.
 	MessageFormats []MessageFormat `json:"messageFormats"`
 
-	// Bounds that the server keeps.
+	// Limits of the connection.
 	Limits Limits `json:"limits"`
 }
 
-// EngineInfo: What a context engine is and what it does itself.
+// EngineInfo: Description of a context engine.
 type EngineInfo struct {
 	// Id by which hosts and configuration select the engine.
 	ID string `json:"id"`
@@ -379,19 +378,19 @@ type EngineInfo struct {
 	// Version of the engine.
 	Version string `json:"version"`
 
-	// True where the engine compacts itself, so that the host must not.
+	// True if the engine compacts, so that the host must not.
 	OwnsCompaction bool `json:"ownsCompaction"`
 
-	// Whether the host waits for `context/maintain` before it goes on.
+	// Whether the host waits for `context/maintain` before it continues.
 	TurnMaintenanceMode MaintenanceMode `json:"turnMaintenanceMode"`
 
-	// Members that the engine has itself, such as `afterTurn`; the server answers the others for it.
+	// Methods that the engine implements itself, such as `afterTurn`; the server answers the others.
 	Implements []string `json:"implements"`
 
 	// Host capabilities without which the engine refuses to start.
 	HostRequirements []string `json:"hostRequirements,omitzero"`
 
-	// Set where this engine stands in for the selected one.
+	// Present if this engine replaces the selected one.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -404,21 +403,21 @@ type FallbackFor struct {
 	Reason string `json:"reason"`
 }
 
-// Limits: Bounds that the server keeps on this connection.
+// Limits: Limits of this connection.
 type Limits struct {
 	// Largest body of one message, in bytes.
 	MaxMessageBytes int64 `json:"maxMessageBytes"`
 
-	// Requests that are worked on at once; further ones are parked.
+	// Maximum concurrent requests; further ones are parked.
 	MaxInFlight int64 `json:"maxInFlight"`
 
 	// Bytes of parked requests beyond which a request is refused with Busy.
 	MaxParkedBytes int64 `json:"maxParkedBytes"`
 
-	// How long the server waits for an answer of the host, in milliseconds.
+	// How long the server waits for the host's answer, in milliseconds.
 	HostRequestTimeoutMS int64 `json:"hostRequestTimeoutMs"`
 
-	// Budget where a request names none, in tokens.
+	// Budget of requests that name none, in tokens.
 	DefaultTokenBudget int64 `json:"defaultTokenBudget"`
 }
 
@@ -433,13 +432,13 @@ type ExitParams struct{}
 
 // CancelRequestParams: Params of `$/cancelRequest`.
 type CancelRequestParams struct {
-	// Id of the request that is no longer wanted.
+	// Id of the request to cancel.
 	ID RequestID `json:"id"`
 }
 
 // ProgressParams: Params of `$/progress`.
 type ProgressParams struct {
-	// The token that was given for the work.
+	// The token of the work.
 	Token any `json:"token"`
 
 	// A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd.
@@ -448,7 +447,7 @@ type ProgressParams struct {
 
 // SetTraceParams: Params of `$/setTrace`.
 type SetTraceParams struct {
-	// How much the server traces from now on.
+	// Trace level from now on.
 	Value TraceValue `json:"value"`
 }
 
@@ -469,7 +468,7 @@ type CreateWindowWorkDoneProgressParams struct {
 
 // CancelWindowWorkDoneProgressParams: Params of `window/workDoneProgress/cancel`.
 type CancelWindowWorkDoneProgressParams struct {
-	// Token of the work that the user wants stopped.
+	// Token of the work to stop.
 	Token any `json:"token"`
 }
 
@@ -478,31 +477,31 @@ type BootstrapContextParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// The host's whole transcript; wins over `sessionFile`.
+	// The host's whole transcript; takes precedence over `sessionFile`.
 	Messages []Message `json:"messages,omitzero"`
 
 	// Locator of the host's transcript file.
 	SessionFile string `json:"sessionFile,omitempty"`
 
-	// Name of the importer for the file; absent means that the server finds out.
+	// Name of the importer for the file; if absent, the server detects it.
 	SessionFileFormat string `json:"sessionFileFormat,omitempty"`
 
-	// Import step by step: requests that store nothing go on meanwhile, those that do wait for its end.
+	// Import in steps; meanwhile reading requests proceed, and storing ones wait for the end.
 	Background *bool `json:"background,omitempty"`
 }
 
 // BootstrapContextResult: Result of `context/bootstrap`.
 type BootstrapContextResult struct {
-	// True where something new was stored.
+	// True if something new was stored.
 	Bootstrapped bool `json:"bootstrapped"`
 
 	// How many messages were stored.
@@ -511,7 +510,7 @@ type BootstrapContextResult struct {
 	// Why nothing was stored.
 	Reason string `json:"reason,omitempty"`
 
-	// Set where the selected engine did not do this, and why.
+	// Present if the selected engine did not do this, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -520,10 +519,10 @@ type IngestContextParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -532,13 +531,13 @@ type IngestContextParams struct {
 	// The message to store.
 	Message Message `json:"message"`
 
-	// The host's id of the message; an id inside the message comes second.
+	// The host's id of the message; takes precedence over an id inside the message.
 	MessageID MessageID `json:"messageId,omitempty"`
 
 	// The host's name of the turn.
 	TurnID TurnID `json:"turnId,omitempty"`
 
-	// When the message came about; absent means its own time stamp, else now.
+	// When the message was created; defaults to its own timestamp, else to now.
 	Timestamp time.Time `json:"timestamp,omitzero"`
 
 	// True for a message that only keeps the agent awake.
@@ -547,22 +546,22 @@ type IngestContextParams struct {
 
 // IngestContextResult: Result of `context/ingest`.
 type IngestContextResult struct {
-	// False where nothing was stored.
+	// False if nothing was stored.
 	Ingested bool `json:"ingested"`
 
-	// Id under which the message is kept.
+	// Id under which the message is stored.
 	MessageID MessageID `json:"messageId"`
 
-	// The turn that it belongs to; empty where nothing is stored, as with `legacy`.
+	// The turn that it belongs to; empty if nothing is stored, as with `legacy`.
 	TurnID string `json:"turnId"`
 
-	// The message as people should see it, where that differs.
+	// The message as people should see it, if different.
 	DisplayMessage Message `json:"displayMessage,omitempty"`
 
 	// Why nothing was stored, such as `duplicate` or `conflict`.
 	Reason string `json:"reason,omitempty"`
 
-	// Set where the selected engine did not do this, and why.
+	// Present if the selected engine did not do this, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -571,10 +570,10 @@ type IngestBatchContextParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -583,22 +582,22 @@ type IngestBatchContextParams struct {
 	// The messages to store, all or none, in this order.
 	Messages []Message `json:"messages"`
 
-	// The host's ids, one for each message; `null` where it has none.
+	// The host's ids, one for each message; `null` if it has none.
 	MessageIDs []*string `json:"messageIds,omitzero"`
 
-	// True where the messages only keep the agent awake.
+	// True if the messages only keep the agent awake.
 	IsHeartbeat *bool `json:"isHeartbeat,omitempty"`
 }
 
 // IngestBatchContextResult: Result of `context/ingestBatch`.
 type IngestBatchContextResult struct {
-	// How many messages were stored; those that were known already do not count.
+	// Number of messages stored; known ones do not count.
 	IngestedCount int64 `json:"ingestedCount"`
 
-	// Ids under which the messages are kept, one for each.
+	// Ids under which the messages are stored, one for each.
 	MessageIDs []MessageID `json:"messageIds"`
 
-	// Set where the selected engine did not do this, and why.
+	// Present if the selected engine did not do this, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -607,22 +606,22 @@ type AssembleContextParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// Most tokens that the answer may have; absent means `limits.defaultTokenBudget`.
+	// Maximum tokens of the answer; defaults to `limits.defaultTokenBudget`.
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
 
-	// The host's transcript; it stands in for the live tail.
+	// The host's transcript; replaces the live tail of the session.
 	Messages []Message `json:"messages,omitzero"`
 
-	// Text of the user in this turn, where the host adds the message itself.
+	// The user's text of this turn, if the host adds the message itself.
 	Prompt string `json:"prompt,omitempty"`
 
 	// Model that will read the answer.
@@ -631,23 +630,23 @@ type AssembleContextParams struct {
 	// Names of the tools that the model may call.
 	AvailableTools []string `json:"availableTools,omitzero"`
 
-	// How memory should name its sources; engines read it, the server does not.
+	// How memory should cite its sources; for engines, not for the server.
 	CitationsMode string `json:"citationsMode,omitempty"`
 
-	// Ask for `edits` against this earlier result; needs `assembleDelta`.
+	// Request `edits` against this earlier result; needs `assembleDelta`.
 	PreviousResultID ResultID `json:"previousResultId,omitempty"`
 
-	// Ask for a `contextProjection` too.
+	// Also request a `contextProjection`.
 	Projection Projection `json:"projection,omitempty"`
 }
 
 // AssembleContextResult: Result of `context/assemble`; has either `messages` or `edits`. Exactly one
 // of Messages, Edits is there.
 type AssembleContextResult struct {
-	// What the model is to see, in this order.
+	// What the model should see, in this order.
 	Messages []Message `json:"messages,omitzero"`
 
-	// How the list differs from the previous result: ascending, positions in the previous list.
+	// Differences from the previous result, ascending; positions refer to the previous list.
 	Edits []MessageEdit `json:"edits,omitzero"`
 
 	// Tokens of messages and additions together; a reserved prompt comes on top.
@@ -659,25 +658,25 @@ type AssembleContextResult struct {
 	// Where a cache breakpoint belongs.
 	StablePrefix StablePrefix `json:"stablePrefix"`
 
-	// Names this result for `previousResultId` and `context/explain`.
+	// Identifies this result for `previousResultId` and `context/explain`.
 	ResultID ResultID `json:"resultId"`
 
-	// What takes how much.
+	// Tokens and messages by kind of content.
 	Composition []CompositionPart `json:"composition"`
 
-	// Text to put at the end of the host's system prompt.
+	// Text to append to the host's system prompt.
 	SystemPromptAddition string `json:"systemPromptAddition,omitempty"`
 
-	// Text to put at the end of this turn's user message, and to keep with it.
+	// Text to append to this turn's user message, and to store with it.
 	UserMessageAppend string `json:"userMessageAppend,omitempty"`
 
 	// Whose estimate the host should trust before it calls the model.
 	PromptAuthority PromptAuthority `json:"promptAuthority,omitempty"`
 
-	// Set where `projection` asked for it.
+	// Present if `projection` requested it.
 	ContextProjection *ContextProjection `json:"contextProjection,omitempty"`
 
-	// Set where the selected engine did not give this answer, and why.
+	// Present if the selected engine did not give this answer, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -707,10 +706,10 @@ type CompositionPart struct {
 	// Where the content comes from.
 	Kind ContentKind `json:"kind"`
 
-	// Tokens of it; all parts sum to `estimatedTokens`.
+	// Its tokens; all parts sum to `estimatedTokens`.
 	Tokens int64 `json:"tokens"`
 
-	// Messages of it; all parts sum to the length of the list.
+	// Its messages; all parts sum to the length of the list.
 	MessageCount int64 `json:"messageCount"`
 }
 
@@ -719,7 +718,7 @@ type ContextProjection struct {
 	// `per_turn` goes with every turn, `thread_bootstrap` begins a new thread.
 	Mode ProjectionMode `json:"mode"`
 
-	// Names the thread: another value means that the backend must begin anew.
+	// Identifies the thread: with another value the backend must start a new one.
 	Epoch string `json:"epoch"`
 
 	// Hash of what the projection was made from.
@@ -728,7 +727,7 @@ type ContextProjection struct {
 	// What goes before the conversation.
 	DeveloperInstructions string `json:"developerInstructions"`
 
-	// What goes in as the user's text.
+	// The user's text.
 	Prompt string `json:"prompt"`
 }
 
@@ -737,40 +736,40 @@ type CompactContextParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// Most tokens that the context may have afterwards.
+	// Maximum tokens of the context afterwards.
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
 
-	// Compact even where the context fits.
+	// Compact even if the context fits.
 	Force *bool `json:"force,omitempty"`
 
 	// Why it is forced, such as `overflow` or `manual`.
 	ForceReason string `json:"forceReason,omitempty"`
 
-	// What the host measured, where it knows better.
+	// The host's own count, if it has one.
 	CurrentTokenCount *int64 `json:"currentTokenCount,omitempty"`
 
-	// Come down to the budget, or to the engine's own threshold.
+	// Compact down to the budget, or to the engine's own threshold.
 	CompactionTarget CompactionTarget `json:"compactionTarget,omitempty"`
 
-	// What the summary should care for.
+	// What the summary should focus on.
 	CustomInstructions string `json:"customInstructions,omitempty"`
 }
 
 // CompactContextResult: Result of `context/compact`.
 type CompactContextResult struct {
-	// False where something failed; declining is no failure.
+	// False if something failed; declining is not a failure.
 	Ok bool `json:"ok"`
 
-	// True where the context is another one now.
+	// True if the context has changed.
 	Compacted bool `json:"compacted"`
 
 	// Why nothing was compacted.
@@ -779,13 +778,13 @@ type CompactContextResult struct {
 	// What was done.
 	Result *CompactionResult `json:"result,omitempty"`
 
-	// Set where the selected engine did not do this, and why.
+	// Present if the selected engine did not do this, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
-// CompactionResult: What a compaction has done.
+// CompactionResult: What a compaction did.
 type CompactionResult struct {
-	// The summary that now stands for older messages.
+	// The summary that now covers older messages.
 	Summary string `json:"summary,omitempty"`
 
 	// The oldest message that is still sent in full.
@@ -797,7 +796,7 @@ type CompactionResult struct {
 	// Tokens of the context now.
 	TokensAfter *int64 `json:"tokensAfter,omitempty"`
 
-	// More that the engine has to say.
+	// Further details from the engine.
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
@@ -806,28 +805,28 @@ type AfterTurnContextParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// The turn's new messages; the whole transcript where `prePromptMessageCount` is given.
+	// The turn's new messages; the whole transcript if `prePromptMessageCount` is given.
 	Messages []Message `json:"messages,omitzero"`
 
-	// How many of the messages were there before the prompt.
+	// How many of the messages precede the prompt.
 	PrePromptMessageCount *int64 `json:"prePromptMessageCount,omitempty"`
 
-	// Most tokens that the context of the next turn may have.
+	// Maximum tokens of the next turn's context.
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
 
-	// Usage that the provider reported, in its own words.
+	// The provider's usage object, unchanged.
 	Usage json.RawMessage `json:"usage,omitempty"`
 
-	// True where the turn only kept the agent awake.
+	// True if the turn only kept the agent awake.
 	IsHeartbeat *bool `json:"isHeartbeat,omitempty"`
 
 	// Summary that the host wrote when it compacted on its own.
@@ -836,7 +835,7 @@ type AfterTurnContextParams struct {
 
 // AfterTurnContextResult: Result of `context/afterTurn`: nothing where all went well.
 type AfterTurnContextResult struct {
-	// Set where the selected engine did not do this, and why.
+	// Present if the selected engine did not do this, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -845,10 +844,10 @@ type CommitTurnContextParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -860,7 +859,7 @@ type CommitTurnContextParams struct {
 	// The turn's messages.
 	Messages []Message `json:"messages"`
 
-	// True where the turn only kept the agent awake.
+	// True if the turn only kept the agent awake.
 	IsHeartbeat *bool `json:"isHeartbeat,omitempty"`
 
 	// The host's receipt for the prompt; never interpreted.
@@ -872,10 +871,10 @@ type CommitTurnContextParams struct {
 
 // CommitTurnContextResult: Result of `context/commitTurn`.
 type CommitTurnContextResult struct {
-	// `duplicate` where the key has been committed before.
+	// `duplicate` if the key was committed before.
 	Status CommitStatus `json:"status"`
 
-	// Set where the selected engine did not do this, and why.
+	// Present if the selected engine did not do this, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -884,25 +883,25 @@ type MaintainContextParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// Most tokens that the context may have.
+	// Maximum tokens of the context.
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
 }
 
 // MaintainContextResult: Result of `context/maintain`.
 type MaintainContextResult struct {
-	// True where the host's transcript was rewritten.
+	// True if the host's transcript was rewritten.
 	Changed bool `json:"changed"`
 
-	// By how many bytes it shrank.
+	// Number of bytes by which it shrank.
 	BytesFreed int64 `json:"bytesFreed"`
 
 	// How many of its messages were rewritten.
@@ -911,7 +910,7 @@ type MaintainContextResult struct {
 	// Why nothing was done.
 	Reason string `json:"reason,omitempty"`
 
-	// Set where the selected engine did not do this, and why.
+	// Present if the selected engine did not do this, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -920,19 +919,19 @@ type PreflightContextParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// Most tokens that the context may have.
+	// Maximum tokens of the context.
 	TokenBudget int64 `json:"tokenBudget"`
 
-	// The host's transcript; it stands in for the live tail.
+	// The host's transcript; replaces the live tail of the session.
 	Messages []Message `json:"messages,omitzero"`
 
 	// Tokens that the host is about to add.
@@ -941,16 +940,16 @@ type PreflightContextParams struct {
 
 // PreflightContextResult: Result of `context/preflight`.
 type PreflightContextResult struct {
-	// True where the context and what is pending fit the budget.
+	// True if the context and the pending tokens fit the budget.
 	Fits bool `json:"fits"`
 
 	// Tokens of both together.
 	EstimatedTokens int64 `json:"estimatedTokens"`
 
-	// What the host should do before it calls the model.
+	// How the host should react before it calls the model.
 	Action PreflightAction `json:"action"`
 
-	// Set where the selected engine did not do this, and why.
+	// Present if the selected engine did not do this, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -960,16 +959,16 @@ type ExplainContextParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// Id of an assemble result; wins over `turnId`.
+	// Id of an assemble result; takes precedence over `turnId`.
 	ResultID ResultID `json:"resultId,omitempty"`
 
 	// The newest assemble result of this turn.
@@ -996,13 +995,13 @@ type ContextDecision struct {
 	// Its own size, in tokens.
 	Tokens int64 `json:"tokens"`
 
-	// What became of it.
+	// What happened to it.
 	Decision Decision `json:"decision"`
 
 	// Why.
 	Reason string `json:"reason"`
 
-	// What stands for it: a summary's node id, or the rule that left it out.
+	// What covers it: a summary's node id, or the rule that left it out.
 	By string `json:"by,omitempty"`
 }
 
@@ -1143,10 +1142,10 @@ type CallToolsParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1185,7 +1184,7 @@ type RegisterMemoryParams struct {
 	// Name of the source; the same name replaces an earlier registration.
 	Name string `json:"name"`
 
-	// When the source is to be asked.
+	// When to ask the source.
 	InjectionPoints []InjectionPoint `json:"injectionPoints"`
 
 	// Largest share of this source in one compilation, in tokens.
@@ -1233,7 +1232,7 @@ type CompileMemoryParams struct {
 
 // CompileMemoryResult: Result of `memory/compile`.
 type CompileMemoryResult struct {
-	// The text to inject; empty where no source had anything.
+	// The text to inject; empty if no source had any.
 	FinalContent string `json:"finalContent"`
 
 	// Size of the text, in tokens.
@@ -1251,7 +1250,7 @@ type CompiledFragment struct {
 	// The source that it came from.
 	PluginName string `json:"pluginName"`
 
-	// The text as the source gave it.
+	// The text as the source supplied it.
 	Content string `json:"content"`
 
 	// Size that was reckoned with, in tokens.
@@ -1260,7 +1259,7 @@ type CompiledFragment struct {
 	// 0 to 100.
 	Priority float64 `json:"priority"`
 
-	// False where it did not fit.
+	// False if it did not fit.
 	Included bool `json:"included"`
 }
 
@@ -1284,19 +1283,19 @@ type EngineListing struct {
 	// Version of the engine.
 	Version string `json:"version"`
 
-	// True where the engine compacts itself, so that the host must not.
+	// True if the engine compacts, so that the host must not.
 	OwnsCompaction bool `json:"ownsCompaction"`
 
-	// Whether the host waits for `context/maintain` before it goes on.
+	// Whether the host waits for `context/maintain` before it continues.
 	TurnMaintenanceMode MaintenanceMode `json:"turnMaintenanceMode"`
 
-	// Members that the engine has itself, such as `afterTurn`; the server answers the others for it.
+	// Methods that the engine implements itself, such as `afterTurn`; the server answers the others.
 	Implements []string `json:"implements"`
 
 	// Host capabilities without which the engine refuses to start.
 	HostRequirements []string `json:"hostRequirements,omitzero"`
 
-	// Set where this engine stands in for the selected one.
+	// Present if this engine replaces the selected one.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 
 	// True for the engine that serves this connection.
@@ -1396,8 +1395,8 @@ type ShadowSide struct {
 	P95MS float64 `json:"p95Ms"`
 }
 
-// ConfigureSessionParams: Params of `session/configure`; at least one of `sessionId` and `agentId`
-// says for whom. At least one of SessionID, AgentID is there.
+// ConfigureSessionParams: Params of `session/configure`; at least one of `sessionId` and `agentId` is
+// required. At least one of SessionID, AgentID is there.
 type ConfigureSessionParams struct {
 	// The session to configure.
 	SessionID SessionID `json:"sessionId,omitempty"`
@@ -1405,19 +1404,19 @@ type ConfigureSessionParams struct {
 	// Without `sessionId`, the agent to configure; with it, the owner of the session.
 	AgentID AgentID `json:"agentId,omitempty"`
 
-	// Engine to use from the next call on; absent keeps the present one.
+	// Engine to use from the next call on; absent keeps the current one.
 	Engine EngineID `json:"engine,omitempty"`
 
-	// Settings of the engine; they replace what was set before, absent keeps it.
+	// Settings of the engine; they replace the earlier ones, absent keeps those.
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// ConfigureSessionResult: Result of `session/configure`: what holds from now on.
+// ConfigureSessionResult: Result of `session/configure`: the settings from now on.
 type ConfigureSessionResult struct {
 	// Id of the engine.
 	Engine EngineID `json:"engine"`
 
-	// What has been set for the session or agent; `{}` where nothing is.
+	// The settings of the session or agent; `{}` if none.
 	Config json.RawMessage `json:"config"`
 }
 
@@ -1427,19 +1426,19 @@ type PinSessionParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// A stored message that must survive compaction.
+	// A stored message to keep through compaction.
 	MessageID MessageID `json:"messageId,omitempty"`
 
-	// A text that must stay in the context.
+	// A text to keep in the context.
 	Text string `json:"text,omitempty"`
 
 	// Why, for people.
@@ -1448,7 +1447,7 @@ type PinSessionParams struct {
 
 // PinSessionResult: Result of `session/pin`.
 type PinSessionResult struct {
-	// What to unpin by.
+	// Id for `session/unpin`.
 	PinID string `json:"pinId"`
 }
 
@@ -1457,22 +1456,22 @@ type UnpinSessionParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// The pin to take off.
+	// The pin to remove.
 	PinID string `json:"pinId"`
 }
 
 // UnpinSessionResult: Result of `session/unpin`.
 type UnpinSessionResult struct {
-	// False where there is no such pin.
+	// False if there is no such pin.
 	Unpinned bool `json:"unpinned"`
 }
 
@@ -1481,10 +1480,10 @@ type PinsSessionParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1499,13 +1498,13 @@ type PinsSessionResult struct {
 
 // Pin: Something that must survive compaction.
 type Pin struct {
-	// What to unpin by.
+	// Id for `session/unpin`.
 	PinID string `json:"pinId"`
 
-	// The message, where a message is pinned.
+	// The message, if a message is pinned.
 	MessageID MessageID `json:"messageId,omitempty"`
 
-	// The text, where a text is pinned.
+	// The text, if a text is pinned.
 	Text string `json:"text,omitempty"`
 
 	// Why, for people.
@@ -1520,16 +1519,16 @@ type TruncateSessionParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// The last message that stays.
+	// The last message to keep.
 	AfterMessageID MessageID `json:"afterMessageId"`
 }
 
@@ -1544,10 +1543,10 @@ type ForkSessionParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1556,7 +1555,7 @@ type ForkSessionParams struct {
 	// Id of the copy; must not exist yet.
 	NewSessionID SessionID `json:"newSessionId"`
 
-	// The last message that the copy has; absent means all of them.
+	// The last message to copy; defaults to all of them.
 	AtMessageID MessageID `json:"atMessageId,omitempty"`
 }
 
@@ -1574,10 +1573,10 @@ type SummariesSessionParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1586,16 +1585,16 @@ type SummariesSessionParams struct {
 
 // SummariesSessionResult: Result of `session/summaries`.
 type SummariesSessionResult struct {
-	// Every summary that is in force, in the order of what it covers; deeper ones first.
+	// Every summary in force, in the order of what it covers, deeper ones first.
 	Summaries []SummaryNode `json:"summaries"`
 
-	// The newest compactions, oldest first, as `details` of `context/compact` told of them.
+	// The newest compactions, oldest first, as in `details` of `context/compact`.
 	Receipts []json.RawMessage `json:"receipts,omitzero"`
 }
 
-// SummaryNode: A summary that stands for a range of messages.
+// SummaryNode: A summary that covers a range of messages.
 type SummaryNode struct {
-	// Id of the summary; recall tools take it.
+	// Id of the summary; the recall tools accept it.
 	NodeID string `json:"nodeId"`
 
 	// 0 for a summary of messages, one more than its deepest source for a condensed one.
@@ -1607,7 +1606,7 @@ type SummaryNode struct {
 	// Its size, in tokens.
 	Tokens int64 `json:"tokens"`
 
-	// How it came about, such as `model` or `deterministic`.
+	// How it was written, such as `model` or `deterministic`.
 	Quality string `json:"quality"`
 
 	// When it was written.
@@ -1628,10 +1627,10 @@ type SummaryNode struct {
 
 // ListSessionParams: Params of `session/list`.
 type ListSessionParams struct {
-	// Most entries on one page; absent means 100.
+	// Maximum entries on one page; defaults to 100.
 	Limit int64 `json:"limit,omitempty"`
 
-	// Where to go on, from the page before.
+	// Where to continue, from the previous page.
 	Cursor string `json:"cursor,omitempty"`
 
 	// Only sessions of this agent, and those that no agent owns yet.
@@ -1643,11 +1642,11 @@ type ListSessionResult struct {
 	// One page of sessions, latest change first.
 	Sessions []SessionEntry `json:"sessions"`
 
-	// How to ask for the next page; absent on the last.
+	// Requests the next page; absent on the last.
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// SessionEntry: The short facts of one session.
+// SessionEntry: The key facts of one session.
 type SessionEntry struct {
 	// Id of the session.
 	SessionID SessionID `json:"sessionId"`
@@ -1676,10 +1675,10 @@ type GetSessionParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1715,16 +1714,16 @@ type GetSessionResult struct {
 	// How many turns it has.
 	TurnCount int64 `json:"turnCount"`
 
-	// Present while an import in the background is not over; `messageCount` says how far it is.
+	// Present until a background import is complete; `messageCount` shows its progress.
 	Importing *SessionImport `json:"importing,omitempty"`
 }
 
-// SessionImport: An import that is not over.
+// SessionImport: An unfinished import.
 type SessionImport struct {
-	// `interrupted` where a process ended in it: the same `context/bootstrap` goes on with it.
+	// `interrupted` if a process ended during it: the same `context/bootstrap` resumes it.
 	State ImportState `json:"state"`
 
-	// How many messages the session has at its end.
+	// Number of messages the session will have at the end.
 	Total int64 `json:"total"`
 }
 
@@ -1733,16 +1732,16 @@ type ExportSessionParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// Where to go on, from the page before.
+	// Where to continue, from the previous page.
 	Cursor string `json:"cursor,omitempty"`
 }
 
@@ -1757,11 +1756,11 @@ type ExportSessionResult struct {
 	// One page of messages, oldest first.
 	Messages []ExportedMessage `json:"messages"`
 
-	// How to ask for the next page; absent on the last.
+	// Requests the next page; absent on the last.
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// ExportedMessage: A stored message with what was noted about it.
+// ExportedMessage: A stored message with its metadata.
 type ExportedMessage struct {
 	// Id of the message.
 	MessageID MessageID `json:"messageId"`
@@ -1769,7 +1768,7 @@ type ExportedMessage struct {
 	// The turn that it belongs to.
 	TurnID TurnID `json:"turnId"`
 
-	// The host's time stamp, otherwise the time of receipt.
+	// The host's timestamp, otherwise the time of receipt.
 	Timestamp time.Time `json:"timestamp"`
 
 	// The message, byte for byte.
@@ -1786,10 +1785,10 @@ type DeleteSessionParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1798,7 +1797,7 @@ type DeleteSessionParams struct {
 
 // DeleteSessionResult: Result of `session/delete`.
 type DeleteSessionResult struct {
-	// False where there was no such session.
+	// False if there was no such session.
 	Deleted bool `json:"deleted"`
 }
 
@@ -1858,40 +1857,40 @@ type CompactRuntimeParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
 
-	// Alias of the session, the agent's own; the session that it was named with last is the one it means.
+	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session; the first agent that uses a session keeps it, for others it is not there.
+	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// Most tokens that the context may have afterwards.
+	// Maximum tokens of the context afterwards.
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
 
-	// Compact even where the context fits.
+	// Compact even if the context fits.
 	Force *bool `json:"force,omitempty"`
 
 	// Why it is forced, such as `overflow` or `manual`.
 	ForceReason string `json:"forceReason,omitempty"`
 
-	// What the host measured, where it knows better.
+	// The host's own count, if it has one.
 	CurrentTokenCount *int64 `json:"currentTokenCount,omitempty"`
 
-	// Come down to the budget, or to the engine's own threshold.
+	// Compact down to the budget, or to the engine's own threshold.
 	CompactionTarget CompactionTarget `json:"compactionTarget,omitempty"`
 
-	// What the summary should care for.
+	// What the summary should focus on.
 	CustomInstructions string `json:"customInstructions,omitempty"`
 }
 
 // CompactRuntimeResult: Result of `runtime/compact`: that of `context/compact`, handed back.
 type CompactRuntimeResult struct {
-	// False where something failed; declining is no failure.
+	// False if something failed; declining is not a failure.
 	Ok bool `json:"ok"`
 
-	// True where the context is another one now.
+	// True if the context has changed.
 	Compacted bool `json:"compacted"`
 
 	// Why nothing was compacted.
@@ -1900,7 +1899,7 @@ type CompactRuntimeResult struct {
 	// What was done.
 	Result *CompactionResult `json:"result,omitempty"`
 
-	// Set where the selected engine did not do this, and why.
+	// Present if the selected engine did not do this, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -1930,7 +1929,7 @@ type RewriteTranscriptRuntimeResult struct {
 	// True where the transcript is another one now.
 	Changed bool `json:"changed"`
 
-	// By how many bytes it shrank.
+	// Number of bytes by which it shrank.
 	BytesFreed int64 `json:"bytesFreed"`
 
 	// How many messages were replaced.
@@ -1963,13 +1962,13 @@ type GetContextMemoryParams struct {
 
 // GetContextMemoryResult: Result of `memory/getContext`.
 type GetContextMemoryResult struct {
-	// What the source has to say, best first; may be empty.
+	// The source's fragments, best first; may be empty.
 	Fragments []MemoryFragment `json:"fragments"`
 }
 
 // MemoryFragment: A piece of text that a memory source wants the model to see.
 type MemoryFragment struct {
-	// Id of the piece within its source; a hash of the content stands in for it.
+	// Id of the piece within its source; defaults to a hash of the content.
 	ID string `json:"id,omitempty"`
 
 	// The text.
@@ -2017,7 +2016,7 @@ type ChangedSessionParams struct {
 	// The session that changed.
 	SessionID SessionID `json:"sessionId"`
 
-	// What happened; `created`, `appended`, `changed` only where the host declares `session/changed`.
+	// What happened; `created`, `appended`, `changed` only if the host declares `session/changed`.
 	Reason SessionChange `json:"reason"`
 }
 
@@ -2041,7 +2040,7 @@ type WorkDoneProgressBegin struct {
 	// Detail that may change as the work goes on.
 	Message string `json:"message,omitempty"`
 
-	// Share that is done, 0 to 100; absent where it cannot be told.
+	// Percentage done, 0 to 100; absent if unknown.
 	Percentage *int64 `json:"percentage,omitempty"`
 }
 
@@ -2056,7 +2055,7 @@ type WorkDoneProgressReport struct {
 	// Detail of the present step.
 	Message string `json:"message,omitempty"`
 
-	// Share that is done, 0 to 100, never falling.
+	// Percentage done, 0 to 100, never falling.
 	Percentage *int64 `json:"percentage,omitempty"`
 }
 
@@ -2192,7 +2191,7 @@ type BusyData struct {
 	Limit *int64 `json:"limit,omitempty"`
 }
 
-// ContextBootstrap sends `context/bootstrap`. Imports what is new in the host's transcript.
+// ContextBootstrap sends `context/bootstrap`. Imports the new messages of the host's transcript.
 func (c *Client) ContextBootstrap(ctx context.Context, params *BootstrapContextParams) (*BootstrapContextResult, error) {
 	result := new(BootstrapContextResult)
 	err := c.Request(ctx, "context/bootstrap", params, result)
@@ -2232,7 +2231,7 @@ func (c *Client) ContextCompact(ctx context.Context, params *CompactContextParam
 	return result, nil
 }
 
-// ContextAfterTurn sends `context/afterTurn`. Tells that a turn has ended, and what it brought.
+// ContextAfterTurn sends `context/afterTurn`. Reports the end of a turn and its messages.
 func (c *Client) ContextAfterTurn(ctx context.Context, params *AfterTurnContextParams) (*AfterTurnContextResult, error) {
 	result := new(AfterTurnContextResult)
 	err := c.Request(ctx, "context/afterTurn", params, result)
@@ -2262,7 +2261,7 @@ func (c *Client) ContextMaintain(ctx context.Context, params *MaintainContextPar
 	return result, nil
 }
 
-// ContextPreflight sends `context/preflight`. Tells whether the context fits before the model is
+// ContextPreflight sends `context/preflight`. Checks whether the context fits before the model is
 // called.
 func (c *Client) ContextPreflight(ctx context.Context, params *PreflightContextParams) (*PreflightContextResult, error) {
 	result := new(PreflightContextResult)
@@ -2273,7 +2272,7 @@ func (c *Client) ContextPreflight(ctx context.Context, params *PreflightContextP
 	return result, nil
 }
 
-// ContextExplain sends `context/explain`. Tells what the model saw, and why.
+// ContextExplain sends `context/explain`. Explains what the model saw, and why.
 func (c *Client) ContextExplain(ctx context.Context, params *ExplainContextParams) (*ExplainContextResult, error) {
 	result := new(ExplainContextResult)
 	err := c.Request(ctx, "context/explain", params, result)
@@ -2303,7 +2302,7 @@ func (c *Client) SubagentPrepareSpawn(ctx context.Context, params *PrepareSpawnS
 	return result, nil
 }
 
-// SubagentRollbackSpawn sends `subagent/rollbackSpawn`. Takes a preparation back.
+// SubagentRollbackSpawn sends `subagent/rollbackSpawn`. Rolls back a preparation.
 func (c *Client) SubagentRollbackSpawn(ctx context.Context, params *RollbackSpawnSubagentParams) (*RollbackSpawnSubagentResult, error) {
 	result := new(RollbackSpawnSubagentResult)
 	err := c.Request(ctx, "subagent/rollbackSpawn", params, result)
@@ -2313,7 +2312,7 @@ func (c *Client) SubagentRollbackSpawn(ctx context.Context, params *RollbackSpaw
 	return result, nil
 }
 
-// SubagentEnded sends `subagent/ended`. Tells that a child session has ended.
+// SubagentEnded sends `subagent/ended`. Reports the end of a child session.
 func (c *Client) SubagentEnded(ctx context.Context, params *EndedSubagentParams) (*EndedSubagentResult, error) {
 	result := new(EndedSubagentResult)
 	err := c.Request(ctx, "subagent/ended", params, result)
@@ -2333,7 +2332,7 @@ func (c *Client) ToolsList(ctx context.Context, params *ListToolsParams) (*ListT
 	return result, nil
 }
 
-// ToolsCall sends `tools/call`. Runs one of these tools.
+// ToolsCall sends `tools/call`. Runs one of the tools.
 func (c *Client) ToolsCall(ctx context.Context, params *CallToolsParams) (*CallToolsResult, error) {
 	result := new(CallToolsResult)
 	err := c.Request(ctx, "tools/call", params, result)
@@ -2363,7 +2362,7 @@ func (c *Client) MemoryUnregister(ctx context.Context, params *UnregisterMemoryP
 	return result, nil
 }
 
-// MemoryCompile sends `memory/compile`. Asks all memory sources and makes one text of it.
+// MemoryCompile sends `memory/compile`. Asks all memory sources and composes one text.
 func (c *Client) MemoryCompile(ctx context.Context, params *CompileMemoryParams) (*CompileMemoryResult, error) {
 	result := new(CompileMemoryResult)
 	err := c.Request(ctx, "memory/compile", params, result)
@@ -2383,7 +2382,7 @@ func (c *Client) EngineList(ctx context.Context, params *ListEngineParams) (*Lis
 	return result, nil
 }
 
-// EngineDoctor sends `engine/doctor`. Looks for what is wrong and tells what to do.
+// EngineDoctor sends `engine/doctor`. Finds problems and says how to fix them.
 func (c *Client) EngineDoctor(ctx context.Context, params *DoctorEngineParams) (*DoctorEngineResult, error) {
 	result := new(DoctorEngineResult)
 	err := c.Request(ctx, "engine/doctor", params, result)
@@ -2413,7 +2412,7 @@ func (c *Client) SessionPin(ctx context.Context, params *PinSessionParams) (*Pin
 	return result, nil
 }
 
-// SessionUnpin sends `session/unpin`. Takes a pin off.
+// SessionUnpin sends `session/unpin`. Removes a pin.
 func (c *Client) SessionUnpin(ctx context.Context, params *UnpinSessionParams) (*UnpinSessionResult, error) {
 	result := new(UnpinSessionResult)
 	err := c.Request(ctx, "session/unpin", params, result)
@@ -2433,7 +2432,7 @@ func (c *Client) SessionPins(ctx context.Context, params *PinsSessionParams) (*P
 	return result, nil
 }
 
-// SessionTruncate sends `session/truncate`. Removes what came after a message.
+// SessionTruncate sends `session/truncate`. Removes everything after a message.
 func (c *Client) SessionTruncate(ctx context.Context, params *TruncateSessionParams) (*TruncateSessionResult, error) {
 	result := new(TruncateSessionResult)
 	err := c.Request(ctx, "session/truncate", params, result)
@@ -2453,7 +2452,7 @@ func (c *Client) SessionFork(ctx context.Context, params *ForkSessionParams) (*F
 	return result, nil
 }
 
-// SessionSummaries sends `session/summaries`. Lists the summaries that are in force.
+// SessionSummaries sends `session/summaries`. Lists the summaries in force.
 func (c *Client) SessionSummaries(ctx context.Context, params *SummariesSessionParams) (*SummariesSessionResult, error) {
 	result := new(SummariesSessionResult)
 	err := c.Request(ctx, "session/summaries", params, result)
@@ -2473,7 +2472,7 @@ func (c *Client) SessionList(ctx context.Context, params *ListSessionParams) (*L
 	return result, nil
 }
 
-// SessionGet sends `session/get`. Answers with the short facts of one session.
+// SessionGet sends `session/get`. Returns the key facts of one session.
 func (c *Client) SessionGet(ctx context.Context, params *GetSessionParams) (*GetSessionResult, error) {
 	result := new(GetSessionResult)
 	err := c.Request(ctx, "session/get", params, result)
@@ -2483,7 +2482,7 @@ func (c *Client) SessionGet(ctx context.Context, params *GetSessionParams) (*Get
 	return result, nil
 }
 
-// SessionExport sends `session/export`. Answers with the stored messages, page by page.
+// SessionExport sends `session/export`. Returns the stored messages, page by page.
 func (c *Client) SessionExport(ctx context.Context, params *ExportSessionParams) (*ExportSessionResult, error) {
 	result := new(ExportSessionResult)
 	err := c.Request(ctx, "session/export", params, result)

@@ -116,7 +116,7 @@ class Requests:
         background: bool | None = None,
         **about: Unpack[AboutSession],
     ) -> BootstrapContextResult:
-        """Imports what is new in the host's transcript.
+        """Imports the new messages of the host's transcript.
 
         Raises: SessionNotFound, EngineFailed, StoreUnavailable.
         """
@@ -218,7 +218,7 @@ class Requests:
         auto_compaction_summary: str | None = None,
         **about: Unpack[AboutSession],
     ) -> None:
-        """Tells that a turn has ended, and what it brought.
+        """Reports the end of a turn and its messages.
 
         Raises: SessionNotFound, EngineFailed, StoreUnavailable.
         """
@@ -279,7 +279,7 @@ class Requests:
         pending_tokens: int | None = None,
         **about: Unpack[AboutSession],
     ) -> PreflightContextResult:
-        """Tells whether the context fits before the model is called.
+        """Checks whether the context fits before the model is called.
 
         Raises: SessionNotFound, EngineFailed, StoreUnavailable.
         """
@@ -300,7 +300,7 @@ class Requests:
         turn_id: str | None = None,
         **about: Unpack[AboutSession],
     ) -> ExplainContextResult:
-        """Tells what the model saw, and why.
+        """Explains what the model saw, and why.
 
         Raises: SessionNotFound, StoreUnavailable.
         """
@@ -354,7 +354,7 @@ class Requests:
     async def rollback_spawn(
         self, preparation_id: str, *, agent_id: str | None = None, work_done_token: int | str | None = None
     ) -> bool:
-        """Takes a preparation back.
+        """Rolls back a preparation.
 
         Raises: EngineFailed, StoreUnavailable.
         """
@@ -371,7 +371,7 @@ class Requests:
         agent_id: str | None = None,
         work_done_token: int | str | None = None,
     ) -> None:
-        """Tells that a child session has ended.
+        """Reports the end of a child session.
 
         Raises: EngineFailed, StoreUnavailable.
         """
@@ -400,7 +400,7 @@ class Requests:
         arguments: Mapping[str, object] | bytes | None = None,
         **about: Unpack[AboutSession],
     ) -> CallToolsResult:
-        """Runs one of these tools.
+        """Runs one of the tools.
 
         Raises: SessionNotFound, EngineFailed, StoreUnavailable.
         """
@@ -443,7 +443,7 @@ class Requests:
         token_budget: int | None = None,
         work_done_token: int | str | None = None,
     ) -> CompileMemoryResult:
-        """Asks all memory sources and makes one text of it.
+        """Asks all memory sources and composes one text.
 
         Raises: SessionNotFound, StoreUnavailable.
         """
@@ -463,7 +463,7 @@ class Requests:
         return (await self.request("engine/list", params, ListEngineResult)).engines
 
     async def doctor(self, *, work_done_token: int | str | None = None) -> DoctorEngineResult:
-        """Looks for what is wrong and tells what to do."""
+        """Finds problems and says how to fix them."""
         params = DoctorEngineParams(work_done_token=work_done_token)
         return await self.request("engine/doctor", params, DoctorEngineResult)
 
@@ -504,7 +504,7 @@ class Requests:
         return (await self.request("session/pin", params, PinSessionResult)).pin_id
 
     async def unpin(self, session_id: str, pin_id: str, **about: Unpack[AboutSession]) -> bool:
-        """Takes a pin off.
+        """Removes a pin.
 
         Raises: SessionNotFound, StoreUnavailable.
         """
@@ -522,7 +522,7 @@ class Requests:
     async def truncate(
         self, session_id: str, after_message_id: str, **about: Unpack[AboutSession]
     ) -> TruncateSessionResult:
-        """Removes what came after a message.
+        """Removes everything after a message.
 
         Raises: SessionNotFound, StoreUnavailable.
         """
@@ -547,7 +547,7 @@ class Requests:
         return await self.request("session/fork", params, ForkSessionResult)
 
     async def summaries(self, session_id: str, **about: Unpack[AboutSession]) -> list[SummaryNode]:
-        """Lists the summaries that are in force.
+        """Lists the summaries in force.
 
         Raises: SessionNotFound, StoreUnavailable.
         """
@@ -555,7 +555,7 @@ class Requests:
         return (await self.request("session/summaries", params, SummariesSessionResult)).summaries
 
     async def session(self, session_id: str, **about: Unpack[AboutSession]) -> GetSessionResult:
-        """Answers with the short facts of one session.
+        """Returns the key facts of one session.
 
         Raises: SessionNotFound, StoreUnavailable.
         """

@@ -80,21 +80,21 @@ class AssembleContextParams(SessionParams, frozen=True, kw_only=True):
     """Params of `context/assemble`."""
 
     token_budget: PositiveInt | None = None
-    """Most tokens that the answer may have; absent means `limits.defaultTokenBudget`."""
+    """Maximum tokens of the answer; defaults to `limits.defaultTokenBudget`."""
     messages: list[RawMessage] | None = None
-    """The host's transcript; it stands in for the live tail."""
+    """The host's transcript; replaces the live tail of the session."""
     prompt: str | None = None
-    """Text of the user in this turn, where the host adds the message itself."""
+    """The user's text of this turn, if the host adds the message itself."""
     model: str | None = None
     """Model that will read the answer."""
     available_tools: list[str] | None = None
     """Names of the tools that the model may call."""
     citations_mode: str | None = None
-    """How memory should name its sources; engines read it, the server does not."""
+    """How memory should cite its sources; for engines, not for the server."""
     previous_result_id: ResultId | None = None
-    """Ask for `edits` against this earlier result; needs `assembleDelta`."""
+    """Request `edits` against this earlier result; needs `assembleDelta`."""
     projection: Projection | None = None
-    """Ask for a `contextProjection` too."""
+    """Also request a `contextProjection`."""
 
 
 class MessageEdit(Wire, frozen=True, kw_only=True):
@@ -123,9 +123,9 @@ class CompositionPart(Wire, frozen=True, kw_only=True):
     kind: ContentKind
     """Where the content comes from."""
     tokens: Count
-    """Tokens of it; all parts sum to `estimatedTokens`."""
+    """Its tokens; all parts sum to `estimatedTokens`."""
     message_count: Count
-    """Messages of it; all parts sum to the length of the list."""
+    """Its messages; all parts sum to the length of the list."""
 
 
 class ContextProjection(Wire, frozen=True, kw_only=True):
@@ -134,13 +134,13 @@ class ContextProjection(Wire, frozen=True, kw_only=True):
     mode: ProjectionMode
     """`per_turn` goes with every turn, `thread_bootstrap` begins a new thread."""
     epoch: str
-    """Names the thread: another value means that the backend must begin anew."""
+    """Identifies the thread: with another value the backend must start a new one."""
     fingerprint: str
     """Hash of what the projection was made from."""
     developer_instructions: str
     """What goes before the conversation."""
     prompt: str
-    """What goes in as the user's text."""
+    """The user's text."""
 
 
 class AssembleContextResult(Wire, frozen=True, kw_only=True):
@@ -149,9 +149,9 @@ class AssembleContextResult(Wire, frozen=True, kw_only=True):
     exactly_one: ClassVar[tuple[str, ...]] = ("messages", "edits")
 
     messages: list[RawMessage] | None = None
-    """What the model is to see, in this order."""
+    """What the model should see, in this order."""
     edits: list[MessageEdit] | None = None
-    """How the list differs from the previous result: ascending, positions in the previous list."""
+    """Differences from the previous result, ascending; positions refer to the previous list."""
     estimated_tokens: Count
     """Tokens of messages and additions together; a reserved prompt comes on top."""
     context_epoch: Count
@@ -159,26 +159,26 @@ class AssembleContextResult(Wire, frozen=True, kw_only=True):
     stable_prefix: StablePrefix
     """Where a cache breakpoint belongs."""
     result_id: ResultId
-    """Names this result for `previousResultId` and `context/explain`."""
+    """Identifies this result for `previousResultId` and `context/explain`."""
     composition: list[CompositionPart]
-    """What takes how much."""
+    """Tokens and messages by kind of content."""
     system_prompt_addition: str | None = None
-    """Text to put at the end of the host's system prompt."""
+    """Text to append to the host's system prompt."""
     user_message_append: str | None = None
-    """Text to put at the end of this turn's user message, and to keep with it."""
+    """Text to append to this turn's user message, and to store with it."""
     prompt_authority: PromptAuthority | None = None
     """Whose estimate the host should trust before it calls the model."""
     context_projection: ContextProjection | None = None
-    """Set where `projection` asked for it."""
+    """Present if `projection` requested it."""
     fallback_for: FallbackFor | None = None
-    """Set where the selected engine did not give this answer, and why."""
+    """Present if the selected engine did not give this answer, with the reason."""
 
 
 class ExplainContextParams(SessionParams, frozen=True, kw_only=True):
     """Params of `context/explain`; without `resultId` and `turnId`, the newest answer."""
 
     result_id: ResultId | None = None
-    """Id of an assemble result; wins over `turnId`."""
+    """Id of an assemble result; takes precedence over `turnId`."""
     turn_id: TurnId | None = None
     """The newest assemble result of this turn."""
 
@@ -193,11 +193,11 @@ class ContextDecision(Wire, frozen=True, kw_only=True):
     tokens: Count
     """Its own size, in tokens."""
     decision: Decision
-    """What became of it."""
+    """What happened to it."""
     reason: str
     """Why."""
     by: str | None = None
-    """What stands for it: a summary's node id, or the rule that left it out."""
+    """What covers it: a summary's node id, or the rule that left it out."""
 
 
 class InjectedItem(Wire, frozen=True, kw_only=True):

@@ -121,11 +121,11 @@ SpokenMessageFormat = Annotated[MessageFormat, _MESSAGE_FORMAT]
 """Dialect that a host asks for; the server refuses those that it does not know."""
 
 InjectionPoint = Literal["session-start", "per-message"]
-"""When a memory source is asked: once a session, or for every prompt."""
+"""When a memory source is asked: once per session, or for every prompt."""
 
 _INJECTION_POINT = known_values(
     "InjectionPoint",
-    "When a memory source is asked: once a session, or for every prompt.",
+    "When a memory source is asked: once per session, or for every prompt.",
     *get_args(InjectionPoint),
 )
 
@@ -139,17 +139,17 @@ MaintenanceMode = Annotated[
     str,
     known_values(
         "MaintenanceMode",
-        "Whether the host waits for `context/maintain` before it goes on.",
+        "Whether the host waits for `context/maintain` before it continues.",
         "foreground",
         "background",
     ),
 ]
-"""Whether the host waits for `context/maintain` before it goes on."""
+"""Whether the host waits for `context/maintain` before it continues."""
 
 TraceValue = Annotated[
-    str, known_values("TraceValue", "How much the server traces.", "off", "messages", "verbose")
+    str, known_values("TraceValue", "Trace level of the server.", "off", "messages", "verbose")
 ]
-"""How much the server traces."""
+"""Trace level of the server."""
 
 
 class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
@@ -181,9 +181,9 @@ class SessionParams(Wire, frozen=True, kw_only=True):
     session_id: SessionId
     """The session: a key that the host chooses."""
     session_key: SessionKey | None = None
-    """Alias of the session, the agent's own; the session that it was named with last is the one it means."""
+    """The agent's alias for the session; it refers to the session it was last used with."""
     agent_id: AgentId | None = None
-    """Owner of the session; the first agent that uses a session keeps it, for others it is not there."""
+    """Owner of the session: the first agent that uses it. For other agents the session does not exist."""
     work_done_token: ProgressToken | None = None
     """Token under which the server reports progress by `$/progress`."""
 
@@ -198,7 +198,7 @@ class FallbackFor(Wire, frozen=True, kw_only=True):
 
 
 class EngineInfo(Wire, frozen=True, kw_only=True):
-    """What a context engine is and what it does itself."""
+    """Description of a context engine."""
 
     id: str
     """Id by which hosts and configuration select the engine."""
@@ -207,15 +207,15 @@ class EngineInfo(Wire, frozen=True, kw_only=True):
     version: str
     """Version of the engine."""
     owns_compaction: bool
-    """True where the engine compacts itself, so that the host must not."""
+    """True if the engine compacts, so that the host must not."""
     turn_maintenance_mode: MaintenanceMode
-    """Whether the host waits for `context/maintain` before it goes on."""
+    """Whether the host waits for `context/maintain` before it continues."""
     implements: list[str]
-    """Members that the engine has itself, such as `afterTurn`; the server answers the others for it."""
+    """Methods that the engine implements itself, such as `afterTurn`; the server answers the others."""
     host_requirements: list[str] | None = None
     """Host capabilities without which the engine refuses to start."""
     fallback_for: FallbackFor | None = None
-    """Set where this engine stands in for the selected one."""
+    """Present if this engine replaces the selected one."""
 
 
 class ToolDefinition(Wire, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ CompactionTarget = Annotated[
     Literal["budget", "threshold"],
     Meta(
         title="CompactionTarget",
-        description="Come down to the budget, or to the engine's own threshold; the server refuses others.",
+        description="Compact to the budget, or to the engine's own threshold; other values are refused.",
     ),
 ]
 """How far a compaction goes."""
@@ -39,35 +39,37 @@ CommitStatus = Annotated[
 
 PreflightAction = Annotated[
     str,
-    known_values("PreflightAction", "What the host should do before it calls the model.", "none", "compact"),
+    known_values(
+        "PreflightAction", "How the host should react before it calls the model.", "none", "compact"
+    ),
 ]
-"""What the host should do before it calls the model."""
+"""How the host should react before it calls the model."""
 
 
 class BootstrapContextParams(SessionParams, frozen=True, kw_only=True):
     """Params of `context/bootstrap`."""
 
     messages: list[RawMessage] | None = None
-    """The host's whole transcript; wins over `sessionFile`."""
+    """The host's whole transcript; takes precedence over `sessionFile`."""
     session_file: str | None = None
     """Locator of the host's transcript file."""
     session_file_format: str | None = None
-    """Name of the importer for the file; absent means that the server finds out."""
+    """Name of the importer for the file; if absent, the server detects it."""
     background: bool | None = None
-    """Import step by step: requests that store nothing go on meanwhile, those that do wait for its end."""
+    """Import in steps; meanwhile reading requests proceed, and storing ones wait for the end."""
 
 
 class BootstrapContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/bootstrap`."""
 
     bootstrapped: bool
-    """True where something new was stored."""
+    """True if something new was stored."""
     imported_messages: Count
     """How many messages were stored."""
     reason: str | None = None
     """Why nothing was stored."""
     fallback_for: FallbackFor | None = None
-    """Set where the selected engine did not do this, and why."""
+    """Present if the selected engine did not do this, with the reason."""
 
 
 class IngestContextParams(SessionParams, frozen=True, kw_only=True):
@@ -76,11 +78,11 @@ class IngestContextParams(SessionParams, frozen=True, kw_only=True):
     message: RawMessage
     """The message to store."""
     message_id: MessageId | None = None
-    """The host's id of the message; an id inside the message comes second."""
+    """The host's id of the message; takes precedence over an id inside the message."""
     turn_id: TurnId | None = None
     """The host's name of the turn."""
     timestamp: Timestamp | None = None
-    """When the message came about; absent means its own time stamp, else now."""
+    """When the message was created; defaults to its own timestamp, else to now."""
     is_heartbeat: bool | None = None
     """True for a message that only keeps the agent awake."""
 
@@ -89,17 +91,17 @@ class IngestContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/ingest`."""
 
     ingested: bool
-    """False where nothing was stored."""
+    """False if nothing was stored."""
     message_id: MessageId
-    """Id under which the message is kept."""
+    """Id under which the message is stored."""
     turn_id: str
-    """The turn that it belongs to; empty where nothing is stored, as with `legacy`."""
+    """The turn that it belongs to; empty if nothing is stored, as with `legacy`."""
     display_message: RawMessage = ABSENT
-    """The message as people should see it, where that differs."""
+    """The message as people should see it, if different."""
     reason: str | None = None
     """Why nothing was stored, such as `duplicate` or `conflict`."""
     fallback_for: FallbackFor | None = None
-    """Set where the selected engine did not do this, and why."""
+    """Present if the selected engine did not do this, with the reason."""
 
 
 class IngestBatchContextParams(SessionParams, frozen=True, kw_only=True):
@@ -108,44 +110,44 @@ class IngestBatchContextParams(SessionParams, frozen=True, kw_only=True):
     messages: list[RawMessage]
     """The messages to store, all or none, in this order."""
     message_ids: list[MessageId | None] | None = None
-    """The host's ids, one for each message; `null` where it has none."""
+    """The host's ids, one for each message; `null` if it has none."""
     is_heartbeat: bool | None = None
-    """True where the messages only keep the agent awake."""
+    """True if the messages only keep the agent awake."""
 
 
 class IngestBatchContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/ingestBatch`."""
 
     ingested_count: Count
-    """How many messages were stored; those that were known already do not count."""
+    """Number of messages stored; known ones do not count."""
     message_ids: list[MessageId]
-    """Ids under which the messages are kept, one for each."""
+    """Ids under which the messages are stored, one for each."""
     fallback_for: FallbackFor | None = None
-    """Set where the selected engine did not do this, and why."""
+    """Present if the selected engine did not do this, with the reason."""
 
 
 class CompactContextParams(SessionParams, frozen=True, kw_only=True):
     """Params of `context/compact`."""
 
     token_budget: PositiveInt | None = None
-    """Most tokens that the context may have afterwards."""
+    """Maximum tokens of the context afterwards."""
     force: bool | None = None
-    """Compact even where the context fits."""
+    """Compact even if the context fits."""
     force_reason: str | None = None
     """Why it is forced, such as `overflow` or `manual`."""
     current_token_count: Count | None = None
-    """What the host measured, where it knows better."""
+    """The host's own count, if it has one."""
     compaction_target: CompactionTarget | None = None
-    """Come down to the budget, or to the engine's own threshold."""
+    """Compact down to the budget, or to the engine's own threshold."""
     custom_instructions: str | None = None
-    """What the summary should care for."""
+    """What the summary should focus on."""
 
 
 class CompactionResult(Wire, frozen=True, kw_only=True):
-    """What a compaction has done."""
+    """What a compaction did."""
 
     summary: str | None = None
-    """The summary that now stands for older messages."""
+    """The summary that now covers older messages."""
     first_kept_message_id: MessageId | None = None
     """The oldest message that is still sent in full."""
     tokens_before: Count
@@ -153,37 +155,37 @@ class CompactionResult(Wire, frozen=True, kw_only=True):
     tokens_after: Count | None = None
     """Tokens of the context now."""
     details: JsonValue = ABSENT
-    """More that the engine has to say."""
+    """Further details from the engine."""
 
 
 class CompactContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/compact`."""
 
     ok: bool
-    """False where something failed; declining is no failure."""
+    """False if something failed; declining is not a failure."""
     compacted: bool
-    """True where the context is another one now."""
+    """True if the context has changed."""
     reason: str | None = None
     """Why nothing was compacted."""
     result: CompactionResult | None = None
     """What was done."""
     fallback_for: FallbackFor | None = None
-    """Set where the selected engine did not do this, and why."""
+    """Present if the selected engine did not do this, with the reason."""
 
 
 class AfterTurnContextParams(SessionParams, frozen=True, kw_only=True):
     """Params of `context/afterTurn`."""
 
     messages: list[RawMessage] | None = None
-    """The turn's new messages; the whole transcript where `prePromptMessageCount` is given."""
+    """The turn's new messages; the whole transcript if `prePromptMessageCount` is given."""
     pre_prompt_message_count: Count | None = None
-    """How many of the messages were there before the prompt."""
+    """How many of the messages precede the prompt."""
     token_budget: PositiveInt | None = None
-    """Most tokens that the context of the next turn may have."""
+    """Maximum tokens of the next turn's context."""
     usage: JsonObject = ABSENT
-    """Usage that the provider reported, in its own words."""
+    """The provider's usage object, unchanged."""
     is_heartbeat: bool | None = None
-    """True where the turn only kept the agent awake."""
+    """True if the turn only kept the agent awake."""
     auto_compaction_summary: str | None = None
     """Summary that the host wrote when it compacted on its own."""
 
@@ -192,7 +194,7 @@ class AfterTurnContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/afterTurn`: nothing where all went well."""
 
     fallback_for: FallbackFor | None = None
-    """Set where the selected engine did not do this, and why."""
+    """Present if the selected engine did not do this, with the reason."""
 
 
 class CommitTurnContextParams(SessionParams, frozen=True, kw_only=True):
@@ -203,7 +205,7 @@ class CommitTurnContextParams(SessionParams, frozen=True, kw_only=True):
     messages: list[RawMessage]
     """The turn's messages."""
     is_heartbeat: bool | None = None
-    """True where the turn only kept the agent awake."""
+    """True if the turn only kept the agent awake."""
     admission: JsonValue = ABSENT
     """The host's receipt for the prompt; never interpreted."""
     terminal: JsonValue = ABSENT
@@ -214,40 +216,40 @@ class CommitTurnContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/commitTurn`."""
 
     status: CommitStatus
-    """`duplicate` where the key has been committed before."""
+    """`duplicate` if the key was committed before."""
     fallback_for: FallbackFor | None = None
-    """Set where the selected engine did not do this, and why."""
+    """Present if the selected engine did not do this, with the reason."""
 
 
 class MaintainContextParams(SessionParams, frozen=True, kw_only=True):
     """Params of `context/maintain`."""
 
     token_budget: PositiveInt | None = None
-    """Most tokens that the context may have."""
+    """Maximum tokens of the context."""
 
 
 class MaintainContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/maintain`."""
 
     changed: bool
-    """True where the host's transcript was rewritten."""
+    """True if the host's transcript was rewritten."""
     bytes_freed: Count
-    """By how many bytes it shrank."""
+    """Number of bytes by which it shrank."""
     rewritten_entries: Count
     """How many of its messages were rewritten."""
     reason: str | None = None
     """Why nothing was done."""
     fallback_for: FallbackFor | None = None
-    """Set where the selected engine did not do this, and why."""
+    """Present if the selected engine did not do this, with the reason."""
 
 
 class PreflightContextParams(SessionParams, frozen=True, kw_only=True):
     """Params of `context/preflight`."""
 
     token_budget: PositiveInt
-    """Most tokens that the context may have."""
+    """Maximum tokens of the context."""
     messages: list[RawMessage] | None = None
-    """The host's transcript; it stands in for the live tail."""
+    """The host's transcript; replaces the live tail of the session."""
     pending_tokens: Count | None = None
     """Tokens that the host is about to add."""
 
@@ -256,13 +258,13 @@ class PreflightContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/preflight`."""
 
     fits: bool
-    """True where the context and what is pending fit the budget."""
+    """True if the context and the pending tokens fit the budget."""
     estimated_tokens: Count
     """Tokens of both together."""
     action: PreflightAction
-    """What the host should do before it calls the model."""
+    """How the host should react before it calls the model."""
     fallback_for: FallbackFor | None = None
-    """Set where the selected engine did not do this, and why."""
+    """Present if the selected engine did not do this, with the reason."""
 
 
 class DisposeContextParams(Wire, frozen=True, kw_only=True):

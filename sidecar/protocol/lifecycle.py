@@ -59,7 +59,7 @@ DeclaredCapability = Annotated[
     str,
     known_values(
         "HostCapability",
-        "What a host can declare; a server passes over names that it does not know.",
+        "What a host can declare; servers ignore unknown names.",
         *get_args(HostCapability),
     ),
 ]
@@ -79,7 +79,7 @@ class HostInfo(Wire, frozen=True, kw_only=True):
     """The agent runtime behind the connection."""
 
     id: Name
-    """Short name of the runtime, such as `openclaw`; the namespace where none is given."""
+    """Short name of the runtime, such as `openclaw`; the default namespace."""
     version: str | None = None
     """Version of the runtime."""
 
@@ -99,16 +99,16 @@ class ContextEngineOptions(Wire, frozen=True, kw_only=True):
     engine: EngineId | None = None
     """Id of the engine to use; overrides the configured slot."""
     namespace: Name | None = None
-    """Keeps hosts on one store apart; `host.id` where absent, else `default`."""
+    """Separates hosts that share a store; defaults to `host.id`, else `default`."""
     config: JsonObject = ABSENT
     """Overrides in the shape of the configuration file."""
 
 
 class InitializationOptions(Wire, frozen=True, kw_only=True):
-    """The initialization options of the client; only `contextEngine` is ours."""
+    """The client's initialization options; this protocol uses only `contextEngine`."""
 
     context_engine: ContextEngineOptions | None = None
-    """What the host asks of the server."""
+    """What the host requests of the server."""
 
 
 class InitializeParams(Wire, frozen=True, kw_only=True):
@@ -121,15 +121,15 @@ class InitializeParams(Wire, frozen=True, kw_only=True):
     locale: str | None = None
     """Language of the user, an IETF tag."""
     root_path: Annotated[str, NULL_HAS_MEANING] | None = None
-    """Folder of the workspace, `null` where none is open; superseded by `rootUri`."""
+    """Folder of the workspace, `null` if none is open; superseded by `rootUri`."""
     root_uri: Annotated[str, NULL_HAS_MEANING] | None = None
-    """Folder of the workspace, `null` where none is open."""
+    """Folder of the workspace, `null` if none is open."""
     capabilities: JsonObject = ABSENT
     """Client capabilities of the Language Server Protocol."""
     initialization_options: InitializationOptions | None = None
     """Options of the client."""
     trace: TraceValue | None = None
-    """How much the server traces at first."""
+    """Initial trace level."""
     workspace_folders: JsonValue = ABSENT
     """Folders of the workspace."""
     work_done_token: ProgressToken | None = None
@@ -137,18 +137,18 @@ class InitializeParams(Wire, frozen=True, kw_only=True):
 
 
 class Limits(Wire, frozen=True, kw_only=True):
-    """Bounds that the server keeps on this connection."""
+    """Limits of this connection."""
 
     max_message_bytes: PositiveInt
     """Largest body of one message, in bytes."""
     max_in_flight: PositiveInt
-    """Requests that are worked on at once; further ones are parked."""
+    """Maximum concurrent requests; further ones are parked."""
     max_parked_bytes: Count
     """Bytes of parked requests beyond which a request is refused with Busy."""
     host_request_timeout_ms: PositiveInt
-    """How long the server waits for an answer of the host, in milliseconds."""
+    """How long the server waits for the host's answer, in milliseconds."""
     default_token_budget: PositiveInt
-    """Budget where a request names none, in tokens."""
+    """Budget of requests that name none, in tokens."""
 
 
 class ContextEngineCapabilities(Wire, frozen=True, kw_only=True):
@@ -159,13 +159,13 @@ class ContextEngineCapabilities(Wire, frozen=True, kw_only=True):
     engine: EngineInfo
     """The engine that serves this connection."""
     methods: list[str]
-    """Requests and notifications of this protocol that the server takes."""
+    """Requests and notifications of this protocol that the server accepts."""
     tools: list[str]
     """Names of the tools that `tools/list` describes."""
     message_formats: list[AnyMessageFormat]
-    """Dialects that the server knows."""
+    """Dialects that the server supports."""
     limits: Limits
-    """Bounds that the server keeps."""
+    """Limits of the connection."""
 
 
 class ExperimentalCapabilities(Wire, frozen=True, kw_only=True):
@@ -176,10 +176,10 @@ class ExperimentalCapabilities(Wire, frozen=True, kw_only=True):
 
 
 class ServerCapabilities(Wire, frozen=True, kw_only=True):
-    """Server capabilities of the Language Server Protocol; those for editors may stand beside ours."""
+    """Server capabilities of the Language Server Protocol, including those for editors."""
 
     experimental: ExperimentalCapabilities
-    """Where this protocol has its place."""
+    """Capabilities of this protocol."""
 
 
 class InitializeResult(Wire, frozen=True, kw_only=True):
@@ -213,14 +213,14 @@ class CancelRequestParams(Wire, frozen=True, kw_only=True):
     """Params of `$/cancelRequest`."""
 
     id: RequestId
-    """Id of the request that is no longer wanted."""
+    """Id of the request to cancel."""
 
 
 class ProgressParams(Wire, frozen=True, kw_only=True):
     """Params of `$/progress`."""
 
     token: ProgressToken
-    """The token that was given for the work."""
+    """The token of the work."""
     value: JsonValue
     """A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd."""
 
@@ -235,7 +235,7 @@ class WorkDoneProgressBegin(Wire, frozen=True, kw_only=True, tag_field="kind", t
     message: str | None = None
     """Detail that may change as the work goes on."""
     percentage: int | None = None
-    """Share that is done, 0 to 100; absent where it cannot be told."""
+    """Percentage done, 0 to 100; absent if unknown."""
 
 
 class WorkDoneProgressReport(Wire, frozen=True, kw_only=True, tag_field="kind", tag="report"):
@@ -246,7 +246,7 @@ class WorkDoneProgressReport(Wire, frozen=True, kw_only=True, tag_field="kind", 
     message: str | None = None
     """Detail of the present step."""
     percentage: int | None = None
-    """Share that is done, 0 to 100, never falling."""
+    """Percentage done, 0 to 100, never falling."""
 
 
 class WorkDoneProgressEnd(Wire, frozen=True, kw_only=True, tag_field="kind", tag="end"):
@@ -260,7 +260,7 @@ class SetTraceParams(Wire, frozen=True, kw_only=True):
     """Params of `$/setTrace`."""
 
     value: TraceValue
-    """How much the server traces from now on."""
+    """Trace level from now on."""
 
 
 class LogMessageWindowParams(Wire, frozen=True, kw_only=True):
@@ -283,4 +283,4 @@ class CancelWindowWorkDoneProgressParams(Wire, frozen=True, kw_only=True):
     """Params of `window/workDoneProgress/cancel`."""
 
     token: ProgressToken
-    """Token of the work that the user wants stopped."""
+    """Token of the work to stop."""

@@ -21,7 +21,7 @@ class RegisterMemoryParams(Wire, frozen=True, kw_only=True):
     name: Name
     """Name of the source; the same name replaces an earlier registration."""
     injection_points: list[SpokenInjectionPoint]
-    """When the source is to be asked."""
+    """When to ask the source."""
     token_budget: PositiveInt | None = None
     """Largest share of this source in one compilation, in tokens."""
 
@@ -68,7 +68,7 @@ class MemoryFragment(Wire, frozen=True, kw_only=True):
     """A piece of text that a memory source wants the model to see."""
 
     id: str | None = None
-    """Id of the piece within its source; a hash of the content stands in for it."""
+    """Id of the piece within its source; defaults to a hash of the content."""
     content: str
     """The text."""
     tokens: int | float | None = None
@@ -85,7 +85,7 @@ class GetContextMemoryResult(Wire, frozen=True, kw_only=True):
     """Result of `memory/getContext`."""
 
     fragments: list[MemoryFragment]
-    """What the source has to say, best first; may be empty."""
+    """The source's fragments, best first; may be empty."""
 
 
 class CompileMemoryParams(Wire, frozen=True, kw_only=True):
@@ -111,20 +111,20 @@ class CompiledFragment(Wire, frozen=True, kw_only=True):
     plugin_name: str
     """The source that it came from."""
     content: str
-    """The text as the source gave it."""
+    """The text as the source supplied it."""
     tokens: Count
     """Size that was reckoned with, in tokens."""
     priority: int | float
     """0 to 100."""
     included: bool
-    """False where it did not fit."""
+    """False if it did not fit."""
 
 
 class CompileMemoryResult(Wire, frozen=True, kw_only=True):
     """Result of `memory/compile`."""
 
     final_content: str
-    """The text to inject; empty where no source had anything."""
+    """The text to inject; empty if no source had any."""
     tokens: Count
     """Size of the text, in tokens."""
     synthesized: bool

@@ -111,7 +111,7 @@ class RewriteTranscriptRuntimeResult(Wire, frozen=True, kw_only=True):
     changed: bool
     """True where the transcript is another one now."""
     bytes_freed: Count
-    """By how many bytes it shrank."""
+    """Number of bytes by which it shrank."""
     rewritten_entries: Count
     """How many messages were replaced."""
     reason: str | None = None

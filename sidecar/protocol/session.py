@@ -30,7 +30,7 @@ PageSize = Annotated[int, Meta(ge=1, le=1000)]
 
 
 class ConfigureSessionParams(Wire, frozen=True, kw_only=True):
-    """Params of `session/configure`; at least one of `sessionId` and `agentId` says for whom."""
+    """Params of `session/configure`; at least one of `sessionId` and `agentId` is required."""
 
     at_least_one: ClassVar[tuple[str, ...]] = ("session_id", "agent_id")
 
@@ -39,21 +39,21 @@ class ConfigureSessionParams(Wire, frozen=True, kw_only=True):
     agent_id: AgentId | None = None
     """Without `sessionId`, the agent to configure; with it, the owner of the session."""
     engine: EngineId | None = None
-    """Engine to use from the next call on; absent keeps the present one."""
+    """Engine to use from the next call on; absent keeps the current one."""
     config: JsonObject = ABSENT
-    """Settings of the engine; they replace what was set before, absent keeps it."""
+    """Settings of the engine; they replace the earlier ones, absent keeps those."""
 
     def __post_init__(self) -> None:
         self.require_choice()
 
 
 class ConfigureSessionResult(Wire, frozen=True, kw_only=True):
-    """Result of `session/configure`: what holds from now on."""
+    """Result of `session/configure`: the settings from now on."""
 
     engine: EngineId
     """Id of the engine."""
     config: JsonObject
-    """What has been set for the session or agent; `{}` where nothing is."""
+    """The settings of the session or agent; `{}` if none."""
 
 
 class PinSessionParams(SessionParams, frozen=True, kw_only=True):
@@ -62,9 +62,9 @@ class PinSessionParams(SessionParams, frozen=True, kw_only=True):
     exactly_one: ClassVar[tuple[str, ...]] = ("message_id", "text")
 
     message_id: MessageId | None = None
-    """A stored message that must survive compaction."""
+    """A stored message to keep through compaction."""
     text: str | None = None
-    """A text that must stay in the context."""
+    """A text to keep in the context."""
     note: str | None = None
     """Why, for people."""
 
@@ -76,21 +76,21 @@ class PinSessionResult(Wire, frozen=True, kw_only=True):
     """Result of `session/pin`."""
 
     pin_id: str
-    """What to unpin by."""
+    """Id for `session/unpin`."""
 
 
 class UnpinSessionParams(SessionParams, frozen=True, kw_only=True):
     """Params of `session/unpin`."""
 
     pin_id: Id
-    """The pin to take off."""
+    """The pin to remove."""
 
 
 class UnpinSessionResult(Wire, frozen=True, kw_only=True):
     """Result of `session/unpin`."""
 
     unpinned: bool
-    """False where there is no such pin."""
+    """False if there is no such pin."""
 
 
 class PinsSessionParams(SessionParams, frozen=True, kw_only=True):
@@ -101,11 +101,11 @@ class Pin(Wire, frozen=True, kw_only=True):
     """Something that must survive compaction."""
 
     pin_id: str
-    """What to unpin by."""
+    """Id for `session/unpin`."""
     message_id: MessageId | None = None
-    """The message, where a message is pinned."""
+    """The message, if a message is pinned."""
     text: str | None = None
-    """The text, where a text is pinned."""
+    """The text, if a text is pinned."""
     note: str | None = None
     """Why, for people."""
     created_at: Timestamp
@@ -123,7 +123,7 @@ class TruncateSessionParams(SessionParams, frozen=True, kw_only=True):
     """Params of `session/truncate`."""
 
     after_message_id: MessageId
-    """The last message that stays."""
+    """The last message to keep."""
 
 
 class TruncateSessionResult(Wire, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ class ForkSessionParams(SessionParams, frozen=True, kw_only=True):
     new_session_id: SessionId
     """Id of the copy; must not exist yet."""
     at_message_id: MessageId | None = None
-    """The last message that the copy has; absent means all of them."""
+    """The last message to copy; defaults to all of them."""
 
 
 class ForkSessionResult(Wire, frozen=True, kw_only=True):
@@ -156,10 +156,10 @@ class SummariesSessionParams(SessionParams, frozen=True, kw_only=True):
 
 
 class SummaryNode(Wire, frozen=True, kw_only=True):
-    """A summary that stands for a range of messages."""
+    """A summary that covers a range of messages."""
 
     node_id: str
-    """Id of the summary; recall tools take it."""
+    """Id of the summary; the recall tools accept it."""
     depth: Count
     """0 for a summary of messages, one more than its deepest source for a condensed one."""
     text: str
@@ -167,7 +167,7 @@ class SummaryNode(Wire, frozen=True, kw_only=True):
     tokens: Count
     """Its size, in tokens."""
     quality: str
-    """How it came about, such as `model` or `deterministic`."""
+    """How it was written, such as `model` or `deterministic`."""
     created_at: Timestamp
     """When it was written."""
     first_message_id: MessageId
@@ -184,24 +184,24 @@ class SummariesSessionResult(Wire, frozen=True, kw_only=True):
     """Result of `session/summaries`."""
 
     summaries: list[SummaryNode]
-    """Every summary that is in force, in the order of what it covers; deeper ones first."""
+    """Every summary in force, in the order of what it covers, deeper ones first."""
     receipts: list[JsonObject] | None = None
-    """The newest compactions, oldest first, as `details` of `context/compact` told of them."""
+    """The newest compactions, oldest first, as in `details` of `context/compact`."""
 
 
 class ListSessionParams(Wire, frozen=True, kw_only=True):
     """Params of `session/list`."""
 
     limit: PageSize | None = None
-    """Most entries on one page; absent means 100."""
+    """Maximum entries on one page; defaults to 100."""
     cursor: Id | None = None
-    """Where to go on, from the page before."""
+    """Where to continue, from the previous page."""
     agent_id: AgentId | None = None
     """Only sessions of this agent, and those that no agent owns yet."""
 
 
 class SessionEntry(Wire, frozen=True, kw_only=True):
-    """The short facts of one session."""
+    """The key facts of one session."""
 
     session_id: SessionId
     """Id of the session."""
@@ -225,7 +225,7 @@ class ListSessionResult(Wire, frozen=True, kw_only=True):
     sessions: list[SessionEntry]
     """One page of sessions, latest change first."""
     next_cursor: str | None = None
-    """How to ask for the next page; absent on the last."""
+    """Requests the next page; absent on the last."""
 
 
 class GetSessionParams(SessionParams, frozen=True, kw_only=True):
@@ -233,18 +233,18 @@ class GetSessionParams(SessionParams, frozen=True, kw_only=True):
 
 
 ImportState = Annotated[
-    str, known_values("ImportState", "How an import that is not over stands.", "running", "interrupted")
+    str, known_values("ImportState", "State of an unfinished import.", "running", "interrupted")
 ]
-"""How an import that is not over stands."""
+"""State of an unfinished import."""
 
 
 class SessionImport(Wire, frozen=True, kw_only=True):
-    """An import that is not over."""
+    """An unfinished import."""
 
     state: ImportState
-    """`interrupted` where a process ended in it: the same `context/bootstrap` goes on with it."""
+    """`interrupted` if a process ended during it: the same `context/bootstrap` resumes it."""
     total: Count
-    """How many messages the session has at its end."""
+    """Number of messages the session will have at the end."""
 
 
 class GetSessionResult(SessionEntry, frozen=True, kw_only=True):
@@ -255,25 +255,25 @@ class GetSessionResult(SessionEntry, frozen=True, kw_only=True):
     turn_count: Count
     """How many turns it has."""
     importing: SessionImport | None = None
-    """Present while an import in the background is not over; `messageCount` says how far it is."""
+    """Present until a background import is complete; `messageCount` shows its progress."""
 
 
 class ExportSessionParams(SessionParams, frozen=True, kw_only=True):
     """Params of `session/export`."""
 
     cursor: Id | None = None
-    """Where to go on, from the page before."""
+    """Where to continue, from the previous page."""
 
 
 class ExportedMessage(Wire, frozen=True, kw_only=True):
-    """A stored message with what was noted about it."""
+    """A stored message with its metadata."""
 
     message_id: MessageId
     """Id of the message."""
     turn_id: TurnId
     """The turn that it belongs to."""
     timestamp: Timestamp
-    """The host's time stamp, otherwise the time of receipt."""
+    """The host's timestamp, otherwise the time of receipt."""
     message: RawMessage
     """The message, byte for byte."""
     issued: list[str] | None = None
@@ -293,7 +293,7 @@ class ExportSessionResult(Wire, frozen=True, kw_only=True):
     messages: list[ExportedMessage]
     """One page of messages, oldest first."""
     next_cursor: str | None = None
-    """How to ask for the next page; absent on the last."""
+    """Requests the next page; absent on the last."""
 
 
 class DeleteSessionParams(SessionParams, frozen=True, kw_only=True):
@@ -304,7 +304,7 @@ class DeleteSessionResult(Wire, frozen=True, kw_only=True):
     """Result of `session/delete`."""
 
     deleted: bool
-    """False where there was no such session."""
+    """False if there was no such session."""
 
 
 SessionChange = Literal[
@@ -325,7 +325,7 @@ AnySessionChange = Annotated[
     str,
     known_values(
         "SessionChange",
-        "What happened to a session; `changed` is something that another process has done.",
+        "What happened to a session; `changed` is a change by another process.",
         *get_args(SessionChange),
     ),
 ]
@@ -338,7 +338,7 @@ class ChangedSessionParams(Wire, frozen=True, kw_only=True):
     session_id: SessionId
     """The session that changed."""
     reason: AnySessionChange
-    """What happened; `created`, `appended`, `changed` only where the host declares `session/changed`."""
+    """What happened; `created`, `appended`, `changed` only if the host declares `session/changed`."""
 
 
 SpawnMode = Annotated[

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 pub const PROTOCOL_VERSION: &str = "1.0";
 
 open_enumeration! {
-    /// How much the server traces.
+    /// Trace level of the server.
     TraceValue {
         Off = "off",
         Messages = "messages",
@@ -19,7 +19,7 @@ open_enumeration! {
 }
 
 open_enumeration! {
-    /// What a host can declare; a server passes over names that it does not know.
+    /// What a host can declare; servers ignore unknown names.
     HostCapability {
         RuntimeComplete = "runtime/complete",
         RuntimeCompact = "runtime/compact",
@@ -46,7 +46,7 @@ open_enumeration! {
 pub type EngineId = String;
 
 open_enumeration! {
-    /// Whether the host waits for `context/maintain` before it goes on.
+    /// Whether the host waits for `context/maintain` before it continues.
     MaintenanceMode {
         Foreground = "foreground",
         Background = "background",
@@ -117,7 +117,7 @@ open_enumeration! {
 }
 
 open_enumeration! {
-    /// Come down to the budget, or to the engine's own threshold; the server refuses others.
+    /// Compact to the budget, or to the engine's own threshold; other values are refused.
     CompactionTarget {
         Budget = "budget",
         Threshold = "threshold",
@@ -133,7 +133,7 @@ open_enumeration! {
 }
 
 open_enumeration! {
-    /// What the host should do before it calls the model.
+    /// How the host should react before it calls the model.
     PreflightAction {
         None = "none",
         Compact = "compact",
@@ -152,7 +152,7 @@ open_enumeration! {
 }
 
 open_enumeration! {
-    /// When a memory source is asked: once a session, or for every prompt.
+    /// When a memory source is asked: once per session, or for every prompt.
     InjectionPoint {
         SessionStart = "session-start",
         PerMessage = "per-message",
@@ -179,7 +179,7 @@ open_enumeration! {
 }
 
 open_enumeration! {
-    /// How an import that is not over stands.
+    /// State of an unfinished import.
     ImportState {
         Running = "running",
         Interrupted = "interrupted",
@@ -205,7 +205,7 @@ open_enumeration! {
 }
 
 open_enumeration! {
-    /// What happened to a session; `changed` is something that another process has done.
+    /// What happened to a session; `changed` is a change by another process.
     SessionChange {
         Configured = "configured",
         Pinned = "pinned",
@@ -234,10 +234,10 @@ pub struct InitializeParams {
     /// Language of the user, an IETF tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
-    /// Folder of the workspace, `null` where none is open; superseded by `rootUri`.
+    /// Folder of the workspace, `null` if none is open; superseded by `rootUri`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root_path: Option<String>,
-    /// Folder of the workspace, `null` where none is open.
+    /// Folder of the workspace, `null` if none is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root_uri: Option<String>,
     /// Client capabilities of the Language Server Protocol.
@@ -246,7 +246,7 @@ pub struct InitializeParams {
     /// Options of the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initialization_options: Option<InitializationOptions>,
-    /// How much the server traces at first.
+    /// Initial trace level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceValue>,
     /// Folders of the workspace.
@@ -268,11 +268,11 @@ pub struct PeerInfo {
     pub version: Option<String>,
 }
 
-/// The initialization options of the client; only `contextEngine` is ours.
+/// The client's initialization options; this protocol uses only `contextEngine`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializationOptions {
-    /// What the host asks of the server.
+    /// What the host requests of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_engine: Option<ContextEngineOptions>,
 }
@@ -297,7 +297,7 @@ pub struct ContextEngineOptions {
     /// Id of the engine to use; overrides the configured slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineId>,
-    /// Keeps hosts on one store apart; `host.id` where absent, else `default`.
+    /// Separates hosts that share a store; defaults to `host.id`, else `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Overrides in the shape of the configuration file.
@@ -309,7 +309,7 @@ pub struct ContextEngineOptions {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostInfo {
-    /// Short name of the runtime, such as `openclaw`; the namespace where none is given.
+    /// Short name of the runtime, such as `openclaw`; the default namespace.
     pub id: String,
     /// Version of the runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -326,12 +326,11 @@ pub struct InitializeResult {
     pub server_info: PeerInfo,
 }
 
-/// Server capabilities of the Language Server Protocol; those for editors may stand beside
-/// ours.
+/// Server capabilities of the Language Server Protocol, including those for editors.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerCapabilities {
-    /// Where this protocol has its place.
+    /// Capabilities of this protocol.
     pub experimental: ExperimentalCapabilities,
 }
 
@@ -351,17 +350,17 @@ pub struct ContextEngineCapabilities {
     pub protocol_version: String,
     /// The engine that serves this connection.
     pub engine: EngineInfo,
-    /// Requests and notifications of this protocol that the server takes.
+    /// Requests and notifications of this protocol that the server accepts.
     pub methods: Vec<String>,
     /// Names of the tools that `tools/list` describes.
     pub tools: Vec<String>,
-    /// Dialects that the server knows.
+    /// Dialects that the server supports.
     pub message_formats: Vec<MessageFormat>,
-    /// Bounds that the server keeps.
+    /// Limits of the connection.
     pub limits: Limits,
 }
 
-/// What a context engine is and what it does itself.
+/// Description of a context engine.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineInfo {
@@ -371,17 +370,17 @@ pub struct EngineInfo {
     pub name: String,
     /// Version of the engine.
     pub version: String,
-    /// True where the engine compacts itself, so that the host must not.
+    /// True if the engine compacts, so that the host must not.
     pub owns_compaction: bool,
-    /// Whether the host waits for `context/maintain` before it goes on.
+    /// Whether the host waits for `context/maintain` before it continues.
     pub turn_maintenance_mode: MaintenanceMode,
-    /// Members that the engine has itself, such as `afterTurn`; the server answers the others
-    /// for it.
+    /// Methods that the engine implements itself, such as `afterTurn`; the server answers the
+    /// others.
     pub implements: Vec<String>,
     /// Host capabilities without which the engine refuses to start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_requirements: Option<Vec<String>>,
-    /// Set where this engine stands in for the selected one.
+    /// Present if this engine replaces the selected one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -396,19 +395,19 @@ pub struct FallbackFor {
     pub reason: String,
 }
 
-/// Bounds that the server keeps on this connection.
+/// Limits of this connection.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
     /// Largest body of one message, in bytes.
     pub max_message_bytes: i64,
-    /// Requests that are worked on at once; further ones are parked.
+    /// Maximum concurrent requests; further ones are parked.
     pub max_in_flight: i64,
     /// Bytes of parked requests beyond which a request is refused with Busy.
     pub max_parked_bytes: i64,
-    /// How long the server waits for an answer of the host, in milliseconds.
+    /// How long the server waits for the host's answer, in milliseconds.
     pub host_request_timeout_ms: i64,
-    /// Budget where a request names none, in tokens.
+    /// Budget of requests that name none, in tokens.
     pub default_token_budget: i64,
 }
 
@@ -431,7 +430,7 @@ pub struct ExitParams {}
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelRequestParams {
-    /// Id of the request that is no longer wanted.
+    /// Id of the request to cancel.
     pub id: RequestId,
 }
 
@@ -439,7 +438,7 @@ pub struct CancelRequestParams {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressParams {
-    /// The token that was given for the work.
+    /// The token of the work.
     pub token: serde_json::Value,
     /// A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd.
     pub value: serde_json::Value,
@@ -449,7 +448,7 @@ pub struct ProgressParams {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetTraceParams {
-    /// How much the server traces from now on.
+    /// Trace level from now on.
     pub value: TraceValue,
 }
 
@@ -475,7 +474,7 @@ pub struct CreateWindowWorkDoneProgressParams {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelWindowWorkDoneProgressParams {
-    /// Token of the work that the user wants stopped.
+    /// Token of the work to stop.
     pub token: serde_json::Value,
 }
 
@@ -485,28 +484,26 @@ pub struct CancelWindowWorkDoneProgressParams {
 pub struct BootstrapContextParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// The host's whole transcript; wins over `sessionFile`.
+    /// The host's whole transcript; takes precedence over `sessionFile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
     /// Locator of the host's transcript file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
-    /// Name of the importer for the file; absent means that the server finds out.
+    /// Name of the importer for the file; if absent, the server detects it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file_format: Option<String>,
-    /// Import step by step: requests that store nothing go on meanwhile, those that do wait for
-    /// its end.
+    /// Import in steps; meanwhile reading requests proceed, and storing ones wait for the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
 }
@@ -515,14 +512,14 @@ pub struct BootstrapContextParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BootstrapContextResult {
-    /// True where something new was stored.
+    /// True if something new was stored.
     pub bootstrapped: bool,
     /// How many messages were stored.
     pub imported_messages: i64,
     /// Why nothing was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Set where the selected engine did not do this, and why.
+    /// Present if the selected engine did not do this, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -533,12 +530,11 @@ pub struct BootstrapContextResult {
 pub struct IngestContextParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -546,13 +542,13 @@ pub struct IngestContextParams {
     pub work_done_token: Option<serde_json::Value>,
     /// The message to store.
     pub message: Message,
-    /// The host's id of the message; an id inside the message comes second.
+    /// The host's id of the message; takes precedence over an id inside the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
     /// The host's name of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
-    /// When the message came about; absent means its own time stamp, else now.
+    /// When the message was created; defaults to its own timestamp, else to now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
     /// True for a message that only keeps the agent awake.
@@ -564,19 +560,19 @@ pub struct IngestContextParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IngestContextResult {
-    /// False where nothing was stored.
+    /// False if nothing was stored.
     pub ingested: bool,
-    /// Id under which the message is kept.
+    /// Id under which the message is stored.
     pub message_id: MessageId,
-    /// The turn that it belongs to; empty where nothing is stored, as with `legacy`.
+    /// The turn that it belongs to; empty if nothing is stored, as with `legacy`.
     pub turn_id: String,
-    /// The message as people should see it, where that differs.
+    /// The message as people should see it, if different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_message: Option<Message>,
     /// Why nothing was stored, such as `duplicate` or `conflict`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Set where the selected engine did not do this, and why.
+    /// Present if the selected engine did not do this, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -587,12 +583,11 @@ pub struct IngestContextResult {
 pub struct IngestBatchContextParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -600,10 +595,10 @@ pub struct IngestBatchContextParams {
     pub work_done_token: Option<serde_json::Value>,
     /// The messages to store, all or none, in this order.
     pub messages: Vec<Message>,
-    /// The host's ids, one for each message; `null` where it has none.
+    /// The host's ids, one for each message; `null` if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_ids: Option<Vec<Option<String>>>,
-    /// True where the messages only keep the agent awake.
+    /// True if the messages only keep the agent awake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_heartbeat: Option<bool>,
 }
@@ -612,11 +607,11 @@ pub struct IngestBatchContextParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IngestBatchContextResult {
-    /// How many messages were stored; those that were known already do not count.
+    /// Number of messages stored; known ones do not count.
     pub ingested_count: i64,
-    /// Ids under which the messages are kept, one for each.
+    /// Ids under which the messages are stored, one for each.
     pub message_ids: Vec<MessageId>,
-    /// Set where the selected engine did not do this, and why.
+    /// Present if the selected engine did not do this, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -627,24 +622,23 @@ pub struct IngestBatchContextResult {
 pub struct AssembleContextParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// Most tokens that the answer may have; absent means `limits.defaultTokenBudget`.
+    /// Maximum tokens of the answer; defaults to `limits.defaultTokenBudget`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
-    /// The host's transcript; it stands in for the live tail.
+    /// The host's transcript; replaces the live tail of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// Text of the user in this turn, where the host adds the message itself.
+    /// The user's text of this turn, if the host adds the message itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Model that will read the answer.
@@ -653,13 +647,13 @@ pub struct AssembleContextParams {
     /// Names of the tools that the model may call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available_tools: Option<Vec<String>>,
-    /// How memory should name its sources; engines read it, the server does not.
+    /// How memory should cite its sources; for engines, not for the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citations_mode: Option<String>,
-    /// Ask for `edits` against this earlier result; needs `assembleDelta`.
+    /// Request `edits` against this earlier result; needs `assembleDelta`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_result_id: Option<ResultId>,
-    /// Ask for a `contextProjection` too.
+    /// Also request a `contextProjection`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projection: Option<Projection>,
 }
@@ -669,11 +663,10 @@ pub struct AssembleContextParams {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssembleContextResult {
-    /// What the model is to see, in this order.
+    /// What the model should see, in this order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// How the list differs from the previous result: ascending, positions in the previous
-    /// list.
+    /// Differences from the previous result, ascending; positions refer to the previous list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<Vec<MessageEdit>>,
     /// Tokens of messages and additions together; a reserved prompt comes on top.
@@ -682,23 +675,23 @@ pub struct AssembleContextResult {
     pub context_epoch: i64,
     /// Where a cache breakpoint belongs.
     pub stable_prefix: StablePrefix,
-    /// Names this result for `previousResultId` and `context/explain`.
+    /// Identifies this result for `previousResultId` and `context/explain`.
     pub result_id: ResultId,
-    /// What takes how much.
+    /// Tokens and messages by kind of content.
     pub composition: Vec<CompositionPart>,
-    /// Text to put at the end of the host's system prompt.
+    /// Text to append to the host's system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt_addition: Option<String>,
-    /// Text to put at the end of this turn's user message, and to keep with it.
+    /// Text to append to this turn's user message, and to store with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_message_append: Option<String>,
     /// Whose estimate the host should trust before it calls the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_authority: Option<PromptAuthority>,
-    /// Set where `projection` asked for it.
+    /// Present if `projection` requested it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_projection: Option<ContextProjection>,
-    /// Set where the selected engine did not give this answer, and why.
+    /// Present if the selected engine did not give this answer, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -731,9 +724,9 @@ pub struct StablePrefix {
 pub struct CompositionPart {
     /// Where the content comes from.
     pub kind: ContentKind,
-    /// Tokens of it; all parts sum to `estimatedTokens`.
+    /// Its tokens; all parts sum to `estimatedTokens`.
     pub tokens: i64,
-    /// Messages of it; all parts sum to the length of the list.
+    /// Its messages; all parts sum to the length of the list.
     pub message_count: i64,
 }
 
@@ -743,13 +736,13 @@ pub struct CompositionPart {
 pub struct ContextProjection {
     /// `per_turn` goes with every turn, `thread_bootstrap` begins a new thread.
     pub mode: ProjectionMode,
-    /// Names the thread: another value means that the backend must begin anew.
+    /// Identifies the thread: with another value the backend must start a new one.
     pub epoch: String,
     /// Hash of what the projection was made from.
     pub fingerprint: String,
     /// What goes before the conversation.
     pub developer_instructions: String,
-    /// What goes in as the user's text.
+    /// The user's text.
     pub prompt: String,
 }
 
@@ -759,33 +752,32 @@ pub struct ContextProjection {
 pub struct CompactContextParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// Most tokens that the context may have afterwards.
+    /// Maximum tokens of the context afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
-    /// Compact even where the context fits.
+    /// Compact even if the context fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force: Option<bool>,
     /// Why it is forced, such as `overflow` or `manual`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force_reason: Option<String>,
-    /// What the host measured, where it knows better.
+    /// The host's own count, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_token_count: Option<i64>,
-    /// Come down to the budget, or to the engine's own threshold.
+    /// Compact down to the budget, or to the engine's own threshold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_target: Option<CompactionTarget>,
-    /// What the summary should care for.
+    /// What the summary should focus on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
 }
@@ -794,9 +786,9 @@ pub struct CompactContextParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactContextResult {
-    /// False where something failed; declining is no failure.
+    /// False if something failed; declining is not a failure.
     pub ok: bool,
-    /// True where the context is another one now.
+    /// True if the context has changed.
     pub compacted: bool,
     /// Why nothing was compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -804,16 +796,16 @@ pub struct CompactContextResult {
     /// What was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<CompactionResult>,
-    /// Set where the selected engine did not do this, and why.
+    /// Present if the selected engine did not do this, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
 
-/// What a compaction has done.
+/// What a compaction did.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionResult {
-    /// The summary that now stands for older messages.
+    /// The summary that now covers older messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The oldest message that is still sent in full.
@@ -824,7 +816,7 @@ pub struct CompactionResult {
     /// Tokens of the context now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_after: Option<i64>,
-    /// More that the engine has to say.
+    /// Further details from the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Value>,
 }
@@ -835,30 +827,29 @@ pub struct CompactionResult {
 pub struct AfterTurnContextParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// The turn's new messages; the whole transcript where `prePromptMessageCount` is given.
+    /// The turn's new messages; the whole transcript if `prePromptMessageCount` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// How many of the messages were there before the prompt.
+    /// How many of the messages precede the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_prompt_message_count: Option<i64>,
-    /// Most tokens that the context of the next turn may have.
+    /// Maximum tokens of the next turn's context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
-    /// Usage that the provider reported, in its own words.
+    /// The provider's usage object, unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Box<RawValue>>,
-    /// True where the turn only kept the agent awake.
+    /// True if the turn only kept the agent awake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_heartbeat: Option<bool>,
     /// Summary that the host wrote when it compacted on its own.
@@ -870,7 +861,7 @@ pub struct AfterTurnContextParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AfterTurnContextResult {
-    /// Set where the selected engine did not do this, and why.
+    /// Present if the selected engine did not do this, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -881,12 +872,11 @@ pub struct AfterTurnContextResult {
 pub struct CommitTurnContextParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -896,7 +886,7 @@ pub struct CommitTurnContextParams {
     pub advancement_key: String,
     /// The turn's messages.
     pub messages: Vec<Message>,
-    /// True where the turn only kept the agent awake.
+    /// True if the turn only kept the agent awake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_heartbeat: Option<bool>,
     /// The host's receipt for the prompt; never interpreted.
@@ -911,9 +901,9 @@ pub struct CommitTurnContextParams {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommitTurnContextResult {
-    /// `duplicate` where the key has been committed before.
+    /// `duplicate` if the key was committed before.
     pub status: CommitStatus,
-    /// Set where the selected engine did not do this, and why.
+    /// Present if the selected engine did not do this, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -924,18 +914,17 @@ pub struct CommitTurnContextResult {
 pub struct MaintainContextParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// Most tokens that the context may have.
+    /// Maximum tokens of the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
 }
@@ -944,16 +933,16 @@ pub struct MaintainContextParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MaintainContextResult {
-    /// True where the host's transcript was rewritten.
+    /// True if the host's transcript was rewritten.
     pub changed: bool,
-    /// By how many bytes it shrank.
+    /// Number of bytes by which it shrank.
     pub bytes_freed: i64,
     /// How many of its messages were rewritten.
     pub rewritten_entries: i64,
     /// Why nothing was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Set where the selected engine did not do this, and why.
+    /// Present if the selected engine did not do this, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -964,20 +953,19 @@ pub struct MaintainContextResult {
 pub struct PreflightContextParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// Most tokens that the context may have.
+    /// Maximum tokens of the context.
     pub token_budget: i64,
-    /// The host's transcript; it stands in for the live tail.
+    /// The host's transcript; replaces the live tail of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
     /// Tokens that the host is about to add.
@@ -989,13 +977,13 @@ pub struct PreflightContextParams {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreflightContextResult {
-    /// True where the context and what is pending fit the budget.
+    /// True if the context and the pending tokens fit the budget.
     pub fits: bool,
     /// Tokens of both together.
     pub estimated_tokens: i64,
-    /// What the host should do before it calls the model.
+    /// How the host should react before it calls the model.
     pub action: PreflightAction,
-    /// Set where the selected engine did not do this, and why.
+    /// Present if the selected engine did not do this, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -1006,18 +994,17 @@ pub struct PreflightContextResult {
 pub struct ExplainContextParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// Id of an assemble result; wins over `turnId`.
+    /// Id of an assemble result; takes precedence over `turnId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_id: Option<ResultId>,
     /// The newest assemble result of this turn.
@@ -1045,11 +1032,11 @@ pub struct ContextDecision {
     pub turn_id: TurnId,
     /// Its own size, in tokens.
     pub tokens: i64,
-    /// What became of it.
+    /// What happened to it.
     pub decision: Decision,
     /// Why.
     pub reason: String,
-    /// What stands for it: a summary's node id, or the rule that left it out.
+    /// What covers it: a summary's node id, or the rule that left it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
@@ -1211,12 +1198,11 @@ pub struct ToolDefinition {
 pub struct CallToolsParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1259,7 +1245,7 @@ pub struct TextContent {
 pub struct RegisterMemoryParams {
     /// Name of the source; the same name replaces an earlier registration.
     pub name: String,
-    /// When the source is to be asked.
+    /// When to ask the source.
     pub injection_points: Vec<InjectionPoint>,
     /// Largest share of this source in one compilation, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -1316,7 +1302,7 @@ pub struct CompileMemoryParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompileMemoryResult {
-    /// The text to inject; empty where no source had anything.
+    /// The text to inject; empty if no source had any.
     pub final_content: String,
     /// Size of the text, in tokens.
     pub tokens: i64,
@@ -1332,13 +1318,13 @@ pub struct CompileMemoryResult {
 pub struct CompiledFragment {
     /// The source that it came from.
     pub plugin_name: String,
-    /// The text as the source gave it.
+    /// The text as the source supplied it.
     pub content: String,
     /// Size that was reckoned with, in tokens.
     pub tokens: i64,
     /// 0 to 100.
     pub priority: f64,
-    /// False where it did not fit.
+    /// False if it did not fit.
     pub included: bool,
 }
 
@@ -1365,17 +1351,17 @@ pub struct EngineListing {
     pub name: String,
     /// Version of the engine.
     pub version: String,
-    /// True where the engine compacts itself, so that the host must not.
+    /// True if the engine compacts, so that the host must not.
     pub owns_compaction: bool,
-    /// Whether the host waits for `context/maintain` before it goes on.
+    /// Whether the host waits for `context/maintain` before it continues.
     pub turn_maintenance_mode: MaintenanceMode,
-    /// Members that the engine has itself, such as `afterTurn`; the server answers the others
-    /// for it.
+    /// Methods that the engine implements itself, such as `afterTurn`; the server answers the
+    /// others.
     pub implements: Vec<String>,
     /// Host capabilities without which the engine refuses to start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_requirements: Option<Vec<String>>,
-    /// Set where this engine stands in for the selected one.
+    /// Present if this engine replaces the selected one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
     /// True for the engine that serves this connection.
@@ -1473,7 +1459,7 @@ pub struct ShadowSide {
     pub p95_ms: f64,
 }
 
-/// Params of `session/configure`; at least one of `sessionId` and `agentId` says for whom. At
+/// Params of `session/configure`; at least one of `sessionId` and `agentId` is required. At
 /// least one of `session_id`, `agent_id` is there.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -1484,21 +1470,21 @@ pub struct ConfigureSessionParams {
     /// Without `sessionId`, the agent to configure; with it, the owner of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// Engine to use from the next call on; absent keeps the present one.
+    /// Engine to use from the next call on; absent keeps the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineId>,
-    /// Settings of the engine; they replace what was set before, absent keeps it.
+    /// Settings of the engine; they replace the earlier ones, absent keeps those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Box<RawValue>>,
 }
 
-/// Result of `session/configure`: what holds from now on.
+/// Result of `session/configure`: the settings from now on.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigureSessionResult {
     /// Id of the engine.
     pub engine: EngineId,
-    /// What has been set for the session or agent; `{}` where nothing is.
+    /// The settings of the session or agent; `{}` if none.
     pub config: Box<RawValue>,
 }
 
@@ -1509,21 +1495,20 @@ pub struct ConfigureSessionResult {
 pub struct PinSessionParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// A stored message that must survive compaction.
+    /// A stored message to keep through compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    /// A text that must stay in the context.
+    /// A text to keep in the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Why, for people.
@@ -1535,7 +1520,7 @@ pub struct PinSessionParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PinSessionResult {
-    /// What to unpin by.
+    /// Id for `session/unpin`.
     pub pin_id: String,
 }
 
@@ -1545,18 +1530,17 @@ pub struct PinSessionResult {
 pub struct UnpinSessionParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// The pin to take off.
+    /// The pin to remove.
     pub pin_id: String,
 }
 
@@ -1564,7 +1548,7 @@ pub struct UnpinSessionParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnpinSessionResult {
-    /// False where there is no such pin.
+    /// False if there is no such pin.
     pub unpinned: bool,
 }
 
@@ -1574,12 +1558,11 @@ pub struct UnpinSessionResult {
 pub struct PinsSessionParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1599,12 +1582,12 @@ pub struct PinsSessionResult {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pin {
-    /// What to unpin by.
+    /// Id for `session/unpin`.
     pub pin_id: String,
-    /// The message, where a message is pinned.
+    /// The message, if a message is pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    /// The text, where a text is pinned.
+    /// The text, if a text is pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Why, for people.
@@ -1620,18 +1603,17 @@ pub struct Pin {
 pub struct TruncateSessionParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// The last message that stays.
+    /// The last message to keep.
     pub after_message_id: MessageId,
 }
 
@@ -1649,12 +1631,11 @@ pub struct TruncateSessionResult {
 pub struct ForkSessionParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1662,7 +1643,7 @@ pub struct ForkSessionParams {
     pub work_done_token: Option<serde_json::Value>,
     /// Id of the copy; must not exist yet.
     pub new_session_id: SessionId,
-    /// The last message that the copy has; absent means all of them.
+    /// The last message to copy; defaults to all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_message_id: Option<MessageId>,
 }
@@ -1683,12 +1664,11 @@ pub struct ForkSessionResult {
 pub struct SummariesSessionParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1700,18 +1680,18 @@ pub struct SummariesSessionParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SummariesSessionResult {
-    /// Every summary that is in force, in the order of what it covers; deeper ones first.
+    /// Every summary in force, in the order of what it covers, deeper ones first.
     pub summaries: Vec<SummaryNode>,
-    /// The newest compactions, oldest first, as `details` of `context/compact` told of them.
+    /// The newest compactions, oldest first, as in `details` of `context/compact`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipts: Option<Vec<Box<RawValue>>>,
 }
 
-/// A summary that stands for a range of messages.
+/// A summary that covers a range of messages.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SummaryNode {
-    /// Id of the summary; recall tools take it.
+    /// Id of the summary; the recall tools accept it.
     pub node_id: String,
     /// 0 for a summary of messages, one more than its deepest source for a condensed one.
     pub depth: i64,
@@ -1719,7 +1699,7 @@ pub struct SummaryNode {
     pub text: String,
     /// Its size, in tokens.
     pub tokens: i64,
-    /// How it came about, such as `model` or `deterministic`.
+    /// How it was written, such as `model` or `deterministic`.
     pub quality: String,
     /// When it was written.
     pub created_at: String,
@@ -1737,10 +1717,10 @@ pub struct SummaryNode {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListSessionParams {
-    /// Most entries on one page; absent means 100.
+    /// Maximum entries on one page; defaults to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
-    /// Where to go on, from the page before.
+    /// Where to continue, from the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Only sessions of this agent, and those that no agent owns yet.
@@ -1754,12 +1734,12 @@ pub struct ListSessionParams {
 pub struct ListSessionResult {
     /// One page of sessions, latest change first.
     pub sessions: Vec<SessionEntry>,
-    /// How to ask for the next page; absent on the last.
+    /// Requests the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// The short facts of one session.
+/// The key facts of one session.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionEntry {
@@ -1786,12 +1766,11 @@ pub struct SessionEntry {
 pub struct GetSessionParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1823,19 +1802,18 @@ pub struct GetSessionResult {
     pub agent_id: Option<AgentId>,
     /// How many turns it has.
     pub turn_count: i64,
-    /// Present while an import in the background is not over; `messageCount` says how far it
-    /// is.
+    /// Present until a background import is complete; `messageCount` shows its progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub importing: Option<SessionImport>,
 }
 
-/// An import that is not over.
+/// An unfinished import.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionImport {
-    /// `interrupted` where a process ended in it: the same `context/bootstrap` goes on with it.
+    /// `interrupted` if a process ended during it: the same `context/bootstrap` resumes it.
     pub state: ImportState,
-    /// How many messages the session has at its end.
+    /// Number of messages the session will have at the end.
     pub total: i64,
 }
 
@@ -1845,18 +1823,17 @@ pub struct SessionImport {
 pub struct ExportSessionParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// Where to go on, from the page before.
+    /// Where to continue, from the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -1871,12 +1848,12 @@ pub struct ExportSessionResult {
     pub message_format: MessageFormat,
     /// One page of messages, oldest first.
     pub messages: Vec<ExportedMessage>,
-    /// How to ask for the next page; absent on the last.
+    /// Requests the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// A stored message with what was noted about it.
+/// A stored message with its metadata.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportedMessage {
@@ -1884,7 +1861,7 @@ pub struct ExportedMessage {
     pub message_id: MessageId,
     /// The turn that it belongs to.
     pub turn_id: TurnId,
-    /// The host's time stamp, otherwise the time of receipt.
+    /// The host's timestamp, otherwise the time of receipt.
     pub timestamp: String,
     /// The message, byte for byte.
     pub message: Message,
@@ -1901,12 +1878,11 @@ pub struct ExportedMessage {
 pub struct DeleteSessionParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1918,7 +1894,7 @@ pub struct DeleteSessionParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteSessionResult {
-    /// False where there was no such session.
+    /// False if there was no such session.
     pub deleted: bool,
 }
 
@@ -1983,33 +1959,32 @@ pub struct CompletionUsage {
 pub struct CompactRuntimeParams {
     /// The session: a key that the host chooses.
     pub session_id: SessionId,
-    /// Alias of the session, the agent's own; the session that it was named with last is the
-    /// one it means.
+    /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session; the first agent that uses a session keeps it, for others it is not
-    /// there.
+    /// Owner of the session: the first agent that uses it. For other agents the session does
+    /// not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// Most tokens that the context may have afterwards.
+    /// Maximum tokens of the context afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
-    /// Compact even where the context fits.
+    /// Compact even if the context fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force: Option<bool>,
     /// Why it is forced, such as `overflow` or `manual`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force_reason: Option<String>,
-    /// What the host measured, where it knows better.
+    /// The host's own count, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_token_count: Option<i64>,
-    /// Come down to the budget, or to the engine's own threshold.
+    /// Compact down to the budget, or to the engine's own threshold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_target: Option<CompactionTarget>,
-    /// What the summary should care for.
+    /// What the summary should focus on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
 }
@@ -2018,9 +1993,9 @@ pub struct CompactRuntimeParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactRuntimeResult {
-    /// False where something failed; declining is no failure.
+    /// False if something failed; declining is not a failure.
     pub ok: bool,
-    /// True where the context is another one now.
+    /// True if the context has changed.
     pub compacted: bool,
     /// Why nothing was compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -2028,7 +2003,7 @@ pub struct CompactRuntimeResult {
     /// What was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<CompactionResult>,
-    /// Set where the selected engine did not do this, and why.
+    /// Present if the selected engine did not do this, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -2062,7 +2037,7 @@ pub struct TranscriptReplacement {
 pub struct RewriteTranscriptRuntimeResult {
     /// True where the transcript is another one now.
     pub changed: bool,
-    /// By how many bytes it shrank.
+    /// Number of bytes by which it shrank.
     pub bytes_freed: i64,
     /// How many messages were replaced.
     pub rewritten_entries: i64,
@@ -2096,7 +2071,7 @@ pub struct GetContextMemoryParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetContextMemoryResult {
-    /// What the source has to say, best first; may be empty.
+    /// The source's fragments, best first; may be empty.
     pub fragments: Vec<MemoryFragment>,
 }
 
@@ -2104,7 +2079,7 @@ pub struct GetContextMemoryResult {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryFragment {
-    /// Id of the piece within its source; a hash of the content stands in for it.
+    /// Id of the piece within its source; defaults to a hash of the content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The text.
@@ -2150,7 +2125,7 @@ pub struct ContextInjectedMemoryParams {
 pub struct ChangedSessionParams {
     /// The session that changed.
     pub session_id: SessionId,
-    /// What happened; `created`, `appended`, `changed` only where the host declares
+    /// What happened; `created`, `appended`, `changed` only if the host declares
     /// `session/changed`.
     pub reason: SessionChange,
 }
@@ -2178,7 +2153,7 @@ pub struct WorkDoneProgressBegin {
     /// Detail that may change as the work goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Share that is done, 0 to 100; absent where it cannot be told.
+    /// Percentage done, 0 to 100; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentage: Option<i64>,
 }
@@ -2195,7 +2170,7 @@ pub struct WorkDoneProgressReport {
     /// Detail of the present step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Share that is done, 0 to 100, never falling.
+    /// Percentage done, 0 to 100, never falling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentage: Option<i64>,
 }
@@ -2338,7 +2313,7 @@ pub struct BusyData {
 }
 
 impl Client {
-    /// Sends `context/bootstrap`. Imports what is new in the host's transcript.
+    /// Sends `context/bootstrap`. Imports the new messages of the host's transcript.
     pub async fn context_bootstrap(
         &self,
         params: &BootstrapContextParams,
@@ -2370,7 +2345,7 @@ impl Client {
         self.request("context/compact", params).await
     }
 
-    /// Sends `context/afterTurn`. Tells that a turn has ended, and what it brought.
+    /// Sends `context/afterTurn`. Reports the end of a turn and its messages.
     pub async fn context_after_turn(
         &self,
         params: &AfterTurnContextParams,
@@ -2394,7 +2369,7 @@ impl Client {
         self.request("context/maintain", params).await
     }
 
-    /// Sends `context/preflight`. Tells whether the context fits before the model is called.
+    /// Sends `context/preflight`. Checks whether the context fits before the model is called.
     pub async fn context_preflight(
         &self,
         params: &PreflightContextParams,
@@ -2402,7 +2377,7 @@ impl Client {
         self.request("context/preflight", params).await
     }
 
-    /// Sends `context/explain`. Tells what the model saw, and why.
+    /// Sends `context/explain`. Explains what the model saw, and why.
     pub async fn context_explain(
         &self,
         params: &ExplainContextParams,
@@ -2426,7 +2401,7 @@ impl Client {
         self.request("subagent/prepareSpawn", params).await
     }
 
-    /// Sends `subagent/rollbackSpawn`. Takes a preparation back.
+    /// Sends `subagent/rollbackSpawn`. Rolls back a preparation.
     pub async fn subagent_rollback_spawn(
         &self,
         params: &RollbackSpawnSubagentParams,
@@ -2434,7 +2409,7 @@ impl Client {
         self.request("subagent/rollbackSpawn", params).await
     }
 
-    /// Sends `subagent/ended`. Tells that a child session has ended.
+    /// Sends `subagent/ended`. Reports the end of a child session.
     pub async fn subagent_ended(
         &self,
         params: &EndedSubagentParams,
@@ -2450,7 +2425,7 @@ impl Client {
         self.request("tools/list", params).await
     }
 
-    /// Sends `tools/call`. Runs one of these tools.
+    /// Sends `tools/call`. Runs one of the tools.
     pub async fn tools_call(
         &self,
         params: &CallToolsParams,
@@ -2474,7 +2449,7 @@ impl Client {
         self.request("memory/unregister", params).await
     }
 
-    /// Sends `memory/compile`. Asks all memory sources and makes one text of it.
+    /// Sends `memory/compile`. Asks all memory sources and composes one text.
     pub async fn memory_compile(
         &self,
         params: &CompileMemoryParams,
@@ -2490,7 +2465,7 @@ impl Client {
         self.request("engine/list", params).await
     }
 
-    /// Sends `engine/doctor`. Looks for what is wrong and tells what to do.
+    /// Sends `engine/doctor`. Finds problems and says how to fix them.
     pub async fn engine_doctor(
         &self,
         params: &DoctorEngineParams,
@@ -2514,7 +2489,7 @@ impl Client {
         self.request("session/pin", params).await
     }
 
-    /// Sends `session/unpin`. Takes a pin off.
+    /// Sends `session/unpin`. Removes a pin.
     pub async fn session_unpin(
         &self,
         params: &UnpinSessionParams,
@@ -2530,7 +2505,7 @@ impl Client {
         self.request("session/pins", params).await
     }
 
-    /// Sends `session/truncate`. Removes what came after a message.
+    /// Sends `session/truncate`. Removes everything after a message.
     pub async fn session_truncate(
         &self,
         params: &TruncateSessionParams,
@@ -2546,7 +2521,7 @@ impl Client {
         self.request("session/fork", params).await
     }
 
-    /// Sends `session/summaries`. Lists the summaries that are in force.
+    /// Sends `session/summaries`. Lists the summaries in force.
     pub async fn session_summaries(
         &self,
         params: &SummariesSessionParams,
@@ -2562,7 +2537,7 @@ impl Client {
         self.request("session/list", params).await
     }
 
-    /// Sends `session/get`. Answers with the short facts of one session.
+    /// Sends `session/get`. Returns the key facts of one session.
     pub async fn session_get(
         &self,
         params: &GetSessionParams,
@@ -2570,7 +2545,7 @@ impl Client {
         self.request("session/get", params).await
     }
 
-    /// Sends `session/export`. Answers with the stored messages, page by page.
+    /// Sends `session/export`. Returns the stored messages, page by page.
     pub async fn session_export(
         &self,
         params: &ExportSessionParams,

@@ -95,67 +95,67 @@ export interface HostRequests {
   "initialize": { params: InitializeParams; result: InitializeResult };
   /** Ends the work; only exit may follow. */
   "shutdown": { params: ShutdownParams; result: null };
-  /** Imports what is new in the host's transcript. */
+  /** Imports the new messages of the host's transcript. */
   "context/bootstrap": { params: BootstrapContextParams; result: BootstrapContextResult };
   /** Stores one message. */
   "context/ingest": { params: IngestContextParams; result: IngestContextResult };
   /** Stores several messages, all or none. */
   "context/ingestBatch": { params: IngestBatchContextParams; result: IngestBatchContextResult };
-  /** Answers with what the model is to see, within a token budget. */
+  /** Returns what the model should see, within a token budget. */
   "context/assemble": { params: AssembleContextParams; result: AssembleContextResult };
   /** Makes the context smaller. */
   "context/compact": { params: CompactContextParams; result: CompactContextResult };
-  /** Tells that a turn has ended, and what it brought. */
+  /** Reports the end of a turn and its messages. */
   "context/afterTurn": { params: AfterTurnContextParams; result: AfterTurnContextResult };
   /** Stores a turn exactly once. */
   "context/commitTurn": { params: CommitTurnContextParams; result: CommitTurnContextResult };
   /** Lets the engine tidy up between turns. */
   "context/maintain": { params: MaintainContextParams; result: MaintainContextResult };
-  /** Tells whether the context fits before the model is called. */
+  /** Checks whether the context fits before the model is called. */
   "context/preflight": { params: PreflightContextParams; result: PreflightContextResult };
-  /** Tells what the model saw, and why. */
+  /** Explains what the model saw, and why. */
   "context/explain": { params: ExplainContextParams; result: ExplainContextResult };
   /** Flushes and releases the engine. */
   "context/dispose": { params: DisposeContextParams; result: DisposeContextResult };
   /** Prepares the context of a child session. */
   "subagent/prepareSpawn": { params: PrepareSpawnSubagentParams; result: PrepareSpawnSubagentResult };
-  /** Takes a preparation back. */
+  /** Rolls back a preparation. */
   "subagent/rollbackSpawn": { params: RollbackSpawnSubagentParams; result: RollbackSpawnSubagentResult };
-  /** Tells that a child session has ended. */
+  /** Reports the end of a child session. */
   "subagent/ended": { params: EndedSubagentParams; result: EndedSubagentResult };
   /** Describes the tools that the engine offers to the model. */
   "tools/list": { params: ListToolsParams; result: ListToolsResult };
-  /** Runs one of these tools. */
+  /** Runs one of the tools. */
   "tools/call": { params: CallToolsParams; result: CallToolsResult };
   /** Offers the host as a memory source. */
   "memory/register": { params: RegisterMemoryParams; result: RegisterMemoryResult };
   /** Withdraws a memory source. */
   "memory/unregister": { params: UnregisterMemoryParams; result: UnregisterMemoryResult };
-  /** Asks all memory sources and makes one text of it. */
+  /** Asks all memory sources and composes one text. */
   "memory/compile": { params: CompileMemoryParams; result: CompileMemoryResult };
   /** Lists the engines that the server knows. */
   "engine/list": { params: ListEngineParams; result: ListEngineResult };
-  /** Looks for what is wrong and tells what to do. */
+  /** Finds problems and says how to fix them. */
   "engine/doctor": { params: DoctorEngineParams; result: DoctorEngineResult };
   /** Selects engine and settings for a session or an agent. */
   "session/configure": { params: ConfigureSessionParams; result: ConfigureSessionResult };
   /** Keeps a message or a text through every compaction. */
   "session/pin": { params: PinSessionParams; result: PinSessionResult };
-  /** Takes a pin off. */
+  /** Removes a pin. */
   "session/unpin": { params: UnpinSessionParams; result: UnpinSessionResult };
   /** Lists the pins. */
   "session/pins": { params: PinsSessionParams; result: PinsSessionResult };
-  /** Removes what came after a message. */
+  /** Removes everything after a message. */
   "session/truncate": { params: TruncateSessionParams; result: TruncateSessionResult };
   /** Copies a session under a new id. */
   "session/fork": { params: ForkSessionParams; result: ForkSessionResult };
-  /** Lists the summaries that are in force. */
+  /** Lists the summaries in force. */
   "session/summaries": { params: SummariesSessionParams; result: SummariesSessionResult };
   /** Lists the sessions of the namespace, page by page. */
   "session/list": { params: ListSessionParams; result: ListSessionResult };
-  /** Answers with the short facts of one session. */
+  /** Returns the key facts of one session. */
   "session/get": { params: GetSessionParams; result: GetSessionResult };
-  /** Answers with the stored messages, page by page. */
+  /** Returns the stored messages, page by page. */
   "session/export": { params: ExportSessionParams; result: ExportSessionResult };
   /** Erases a session. */
   "session/delete": { params: DeleteSessionParams; result: DeleteSessionResult };
@@ -163,41 +163,41 @@ export interface HostRequests {
 
 /** Notifications that the host sends. */
 export interface HostNotifications {
-  /** The host has taken note of the answer. */
+  /** The host has received the answer. */
   "initialized": InitializedParams;
   /** Ends the process. */
   "exit": ExitParams;
-  /** The sender of a request wants it no longer. */
+  /** The sender cancels one of its requests. */
   "$/cancelRequest": CancelRequestParams;
   /** Sets how much the server traces. */
   "$/setTrace": SetTraceParams;
-  /** The user wants work stopped that the server has announced. */
+  /** The user stops work that the server has announced. */
   "window/workDoneProgress/cancel": CancelWindowWorkDoneProgressParams;
 }
 
 /** Requests that the server sends and the host answers. */
 export interface ServerRequests {
-  /** Announces progress that no request of the host has asked for. */
+  /** Announces progress of work that no request of the host started. */
   "window/workDoneProgress/create": { params: CreateWindowWorkDoneProgressParams; result: null };
-  /** Asks the host for a completion of a model. */
+  /** Asks the host for a model's completion. */
   "runtime/complete": { params: CompleteRuntimeParams; result: CompleteRuntimeResult };
   /** Asks the host to compact on its own. */
   "runtime/compact": { params: CompactRuntimeParams; result: CompactRuntimeResult };
   /** Asks the host to replace messages of its transcript. */
   "runtime/rewriteTranscript": { params: RewriteTranscriptRuntimeParams; result: RewriteTranscriptRuntimeResult };
-  /** Asks a memory source of the host for what it has to say. */
+  /** Asks a memory source of the host for its fragments. */
   "memory/getContext": { params: GetContextMemoryParams; result: GetContextMemoryResult };
 }
 
 /** Notifications that the server sends. */
 export interface ServerNotifications {
-  /** The sender of a request wants it no longer. */
+  /** The sender cancels one of its requests. */
   "$/cancelRequest": CancelRequestParams;
-  /** Tells how far a request has come. */
+  /** Reports progress of a request. */
   "$/progress": ProgressParams;
   /** A line for the log of the host. */
   "window/logMessage": LogMessageWindowParams;
-  /** Tells what a memory compilation has produced. */
+  /** Reports the outcome of a memory compilation. */
   "memory/contextInjected": ContextInjectedMemoryParams;
   /** A session has changed. */
   "session/changed": ChangedSessionParams;

@@ -3,10 +3,10 @@
 /** A JSON object whose members the protocol does not fix. */
 export type JsonObject = { [member: string]: unknown };
 
-/** How much the server traces. */
+/** Trace level of the server. */
 export type TraceValue = "off" | "messages" | "verbose" | (string & {});
 
-/** What a host can declare; a server passes over names that it does not know. */
+/** What a host can declare; servers ignore unknown names. */
 export type HostCapability = "runtime/complete" | "runtime/compact" | "runtime/rewriteTranscript" | "memory/getContext" | "session/changed" | "assembleDelta" | "ownsHistory" | (string & {});
 
 /** Dialect of messages: chat completions, Responses items, Anthropic messages, pi AgentMessage. */
@@ -15,7 +15,7 @@ export type MessageFormat = "openai" | "openai-responses" | "anthropic" | "openc
 /** Id by which an engine is selected. */
 export type EngineId = string;
 
-/** Whether the host waits for `context/maintain` before it goes on. */
+/** Whether the host waits for `context/maintain` before it continues. */
 export type MaintenanceMode = "foreground" | "background" | (string & {});
 
 /** Chosen by the sender; unique among its requests in flight. */
@@ -63,19 +63,19 @@ export type ContentKind = "system" | "summary" | "activityLog" | "recent" | "mem
 /** `per_turn` goes with every turn, `thread_bootstrap` begins a new thread. */
 export type ProjectionMode = "per_turn" | "thread_bootstrap" | (string & {});
 
-/** Come down to the budget, or to the engine's own threshold; the server refuses others. */
+/** Compact to the budget, or to the engine's own threshold; other values are refused. */
 export type CompactionTarget = "budget" | "threshold";
 
 /** What became of a turn that was to be committed. */
 export type CommitStatus = "committed" | "duplicate" | (string & {});
 
-/** What the host should do before it calls the model. */
+/** How the host should react before it calls the model. */
 export type PreflightAction = "none" | "compact" | (string & {});
 
 /** What became of a stored message in an answer. */
 export type Decision = "sent" | "summarised" | "stubbed" | "dropped" | "pinned" | (string & {});
 
-/** When a memory source is asked: once a session, or for every prompt. */
+/** When a memory source is asked: once per session, or for every prompt. */
 export type InjectionPoint = "session-start" | "per-message" | (string & {});
 
 /**
@@ -87,7 +87,7 @@ export type SpawnMode = "fork" | "isolated";
 /** Why a child session has ended; `deleted` erases its data, every other reason keeps it. */
 export type EndReason = "deleted" | "completed" | "swept" | "released" | (string & {});
 
-/** How an import that is not over stands. */
+/** State of an unfinished import. */
 export type ImportState = "running" | "interrupted" | (string & {});
 
 /** What a completion is for; a host may choose another model for each. */
@@ -96,7 +96,7 @@ export type CompletionPurpose = "summary" | "condense" | "synthesis" | "query" |
 /** Who speaks in a completion. */
 export type PromptRole = "user" | "assistant" | (string & {});
 
-/** What happened to a session; `changed` is something that another process has done. */
+/** What happened to a session; `changed` is a change by another process. */
 export type SessionChange = "configured" | "pinned" | "unpinned" | "truncated" | "compacted" | "maintained" | "deleted" | "created" | "appended" | "changed" | (string & {});
 
 /** Params of `initialize`: those of the Language Server Protocol. */
@@ -107,15 +107,15 @@ export interface InitializeParams {
   clientInfo?: PeerInfo | null | undefined;
   /** Language of the user, an IETF tag. */
   locale?: string | null | undefined;
-  /** Folder of the workspace, `null` where none is open; superseded by `rootUri`. */
+  /** Folder of the workspace, `null` if none is open; superseded by `rootUri`. */
   rootPath?: string | null | undefined;
-  /** Folder of the workspace, `null` where none is open. */
+  /** Folder of the workspace, `null` if none is open. */
   rootUri?: string | null | undefined;
   /** Client capabilities of the Language Server Protocol. */
   capabilities?: JsonObject | null | undefined;
   /** Options of the client. */
   initializationOptions?: InitializationOptions | null | undefined;
-  /** How much the server traces at first. */
+  /** Initial trace level. */
   trace?: TraceValue | null | undefined;
   /** Folders of the workspace. */
   workspaceFolders?: unknown;
@@ -131,9 +131,9 @@ export interface PeerInfo {
   version?: string | null | undefined;
 }
 
-/** The initialization options of the client; only `contextEngine` is ours. */
+/** The client's initialization options; this protocol uses only `contextEngine`. */
 export interface InitializationOptions {
-  /** What the host asks of the server. */
+  /** What the host requests of the server. */
   contextEngine?: ContextEngineOptions | null | undefined;
 }
 
@@ -152,7 +152,7 @@ export interface ContextEngineOptions {
   messageFormat?: MessageFormat | null | undefined;
   /** Id of the engine to use; overrides the configured slot. */
   engine?: EngineId | null | undefined;
-  /** Keeps hosts on one store apart; `host.id` where absent, else `default`. */
+  /** Separates hosts that share a store; defaults to `host.id`, else `default`. */
   namespace?: string | null | undefined;
   /** Overrides in the shape of the configuration file. */
   config?: JsonObject | null | undefined;
@@ -160,7 +160,7 @@ export interface ContextEngineOptions {
 
 /** The agent runtime behind the connection. */
 export interface HostInfo {
-  /** Short name of the runtime, such as `openclaw`; the namespace where none is given. */
+  /** Short name of the runtime, such as `openclaw`; the default namespace. */
   id: string;
   /** Version of the runtime. */
   version?: string | null | undefined;
@@ -174,9 +174,9 @@ export interface InitializeResult {
   serverInfo: PeerInfo;
 }
 
-/** Server capabilities of the Language Server Protocol; those for editors may stand beside ours. */
+/** Server capabilities of the Language Server Protocol, including those for editors. */
 export interface ServerCapabilities {
-  /** Where this protocol has its place. */
+  /** Capabilities of this protocol. */
   experimental: ExperimentalCapabilities;
 }
 
@@ -192,17 +192,17 @@ export interface ContextEngineCapabilities {
   protocolVersion: string;
   /** The engine that serves this connection. */
   engine: EngineInfo;
-  /** Requests and notifications of this protocol that the server takes. */
+  /** Requests and notifications of this protocol that the server accepts. */
   methods: readonly string[];
   /** Names of the tools that `tools/list` describes. */
   tools: readonly string[];
-  /** Dialects that the server knows. */
+  /** Dialects that the server supports. */
   messageFormats: readonly MessageFormat[];
-  /** Bounds that the server keeps. */
+  /** Limits of the connection. */
   limits: Limits;
 }
 
-/** What a context engine is and what it does itself. */
+/** Description of a context engine. */
 export interface EngineInfo {
   /** Id by which hosts and configuration select the engine. */
   id: string;
@@ -210,15 +210,15 @@ export interface EngineInfo {
   name: string;
   /** Version of the engine. */
   version: string;
-  /** True where the engine compacts itself, so that the host must not. */
+  /** True if the engine compacts, so that the host must not. */
   ownsCompaction: boolean;
-  /** Whether the host waits for `context/maintain` before it goes on. */
+  /** Whether the host waits for `context/maintain` before it continues. */
   turnMaintenanceMode: MaintenanceMode;
-  /** Members that the engine has itself, such as `afterTurn`; the server answers the others for it. */
+  /** Methods that the engine implements itself, such as `afterTurn`; the server answers the others. */
   implements: readonly string[];
   /** Host capabilities without which the engine refuses to start. */
   hostRequirements?: readonly string[] | null | undefined;
-  /** Set where this engine stands in for the selected one. */
+  /** Present if this engine replaces the selected one. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -230,17 +230,17 @@ export interface FallbackFor {
   reason: string;
 }
 
-/** Bounds that the server keeps on this connection. */
+/** Limits of this connection. */
 export interface Limits {
   /** Largest body of one message, in bytes. */
   maxMessageBytes: number;
-  /** Requests that are worked on at once; further ones are parked. */
+  /** Maximum concurrent requests; further ones are parked. */
   maxInFlight: number;
   /** Bytes of parked requests beyond which a request is refused with Busy. */
   maxParkedBytes: number;
-  /** How long the server waits for an answer of the host, in milliseconds. */
+  /** How long the server waits for the host's answer, in milliseconds. */
   hostRequestTimeoutMs: number;
-  /** Budget where a request names none, in tokens. */
+  /** Budget of requests that name none, in tokens. */
   defaultTokenBudget: number;
 }
 
@@ -255,13 +255,13 @@ export type ExitParams = Record<string, never>;
 
 /** Params of `$/cancelRequest`. */
 export interface CancelRequestParams {
-  /** Id of the request that is no longer wanted. */
+  /** Id of the request to cancel. */
   id: RequestId;
 }
 
 /** Params of `$/progress`. */
 export interface ProgressParams {
-  /** The token that was given for the work. */
+  /** The token of the work. */
   token: number | string;
   /** A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd. */
   value: unknown;
@@ -269,7 +269,7 @@ export interface ProgressParams {
 
 /** Params of `$/setTrace`. */
 export interface SetTraceParams {
-  /** How much the server traces from now on. */
+  /** Trace level from now on. */
   value: TraceValue;
 }
 
@@ -289,7 +289,7 @@ export interface CreateWindowWorkDoneProgressParams {
 
 /** Params of `window/workDoneProgress/cancel`. */
 export interface CancelWindowWorkDoneProgressParams {
-  /** Token of the work that the user wants stopped. */
+  /** Token of the work to stop. */
   token: number | string;
 }
 
@@ -297,31 +297,31 @@ export interface CancelWindowWorkDoneProgressParams {
 export interface BootstrapContextParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** The host's whole transcript; wins over `sessionFile`. */
+  /** The host's whole transcript; takes precedence over `sessionFile`. */
   messages?: readonly Message[] | null | undefined;
   /** Locator of the host's transcript file. */
   sessionFile?: string | null | undefined;
-  /** Name of the importer for the file; absent means that the server finds out. */
+  /** Name of the importer for the file; if absent, the server detects it. */
   sessionFileFormat?: string | null | undefined;
-  /** Import step by step: requests that store nothing go on meanwhile, those that do wait for its end. */
+  /** Import in steps; meanwhile reading requests proceed, and storing ones wait for the end. */
   background?: boolean | null | undefined;
 }
 
 /** Result of `context/bootstrap`. */
 export interface BootstrapContextResult {
-  /** True where something new was stored. */
+  /** True if something new was stored. */
   bootstrapped: boolean;
   /** How many messages were stored. */
   importedMessages: number;
   /** Why nothing was stored. */
   reason?: string | null | undefined;
-  /** Set where the selected engine did not do this, and why. */
+  /** Present if the selected engine did not do this, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -329,19 +329,19 @@ export interface BootstrapContextResult {
 export interface IngestContextParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** The message to store. */
   message: Message;
-  /** The host's id of the message; an id inside the message comes second. */
+  /** The host's id of the message; takes precedence over an id inside the message. */
   messageId?: MessageId | null | undefined;
   /** The host's name of the turn. */
   turnId?: TurnId | null | undefined;
-  /** When the message came about; absent means its own time stamp, else now. */
+  /** When the message was created; defaults to its own timestamp, else to now. */
   timestamp?: string | null | undefined;
   /** True for a message that only keeps the agent awake. */
   isHeartbeat?: boolean | null | undefined;
@@ -349,17 +349,17 @@ export interface IngestContextParams {
 
 /** Result of `context/ingest`. */
 export interface IngestContextResult {
-  /** False where nothing was stored. */
+  /** False if nothing was stored. */
   ingested: boolean;
-  /** Id under which the message is kept. */
+  /** Id under which the message is stored. */
   messageId: MessageId;
-  /** The turn that it belongs to; empty where nothing is stored, as with `legacy`. */
+  /** The turn that it belongs to; empty if nothing is stored, as with `legacy`. */
   turnId: string;
-  /** The message as people should see it, where that differs. */
+  /** The message as people should see it, if different. */
   displayMessage?: Message | null | undefined;
   /** Why nothing was stored, such as `duplicate` or `conflict`. */
   reason?: string | null | undefined;
-  /** Set where the selected engine did not do this, and why. */
+  /** Present if the selected engine did not do this, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -367,27 +367,27 @@ export interface IngestContextResult {
 export interface IngestBatchContextParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** The messages to store, all or none, in this order. */
   messages: readonly Message[];
-  /** The host's ids, one for each message; `null` where it has none. */
+  /** The host's ids, one for each message; `null` if it has none. */
   messageIds?: readonly (string | null)[] | null | undefined;
-  /** True where the messages only keep the agent awake. */
+  /** True if the messages only keep the agent awake. */
   isHeartbeat?: boolean | null | undefined;
 }
 
 /** Result of `context/ingestBatch`. */
 export interface IngestBatchContextResult {
-  /** How many messages were stored; those that were known already do not count. */
+  /** Number of messages stored; known ones do not count. */
   ingestedCount: number;
-  /** Ids under which the messages are kept, one for each. */
+  /** Ids under which the messages are stored, one for each. */
   messageIds: readonly MessageId[];
-  /** Set where the selected engine did not do this, and why. */
+  /** Present if the selected engine did not do this, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -395,27 +395,27 @@ export interface IngestBatchContextResult {
 export interface AssembleContextParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** Most tokens that the answer may have; absent means `limits.defaultTokenBudget`. */
+  /** Maximum tokens of the answer; defaults to `limits.defaultTokenBudget`. */
   tokenBudget?: number | null | undefined;
-  /** The host's transcript; it stands in for the live tail. */
+  /** The host's transcript; replaces the live tail of the session. */
   messages?: readonly Message[] | null | undefined;
-  /** Text of the user in this turn, where the host adds the message itself. */
+  /** The user's text of this turn, if the host adds the message itself. */
   prompt?: string | null | undefined;
   /** Model that will read the answer. */
   model?: string | null | undefined;
   /** Names of the tools that the model may call. */
   availableTools?: readonly string[] | null | undefined;
-  /** How memory should name its sources; engines read it, the server does not. */
+  /** How memory should cite its sources; for engines, not for the server. */
   citationsMode?: string | null | undefined;
-  /** Ask for `edits` against this earlier result; needs `assembleDelta`. */
+  /** Request `edits` against this earlier result; needs `assembleDelta`. */
   previousResultId?: ResultId | null | undefined;
-  /** Ask for a `contextProjection` too. */
+  /** Also request a `contextProjection`. */
   projection?: Projection | null | undefined;
 }
 
@@ -424,9 +424,9 @@ export interface AssembleContextParams {
  * be there.
  */
 export interface AssembleContextResult {
-  /** What the model is to see, in this order. */
+  /** What the model should see, in this order. */
   messages?: readonly Message[] | null | undefined;
-  /** How the list differs from the previous result: ascending, positions in the previous list. */
+  /** Differences from the previous result, ascending; positions refer to the previous list. */
   edits?: readonly MessageEdit[] | null | undefined;
   /** Tokens of messages and additions together; a reserved prompt comes on top. */
   estimatedTokens: number;
@@ -434,19 +434,19 @@ export interface AssembleContextResult {
   contextEpoch: number;
   /** Where a cache breakpoint belongs. */
   stablePrefix: StablePrefix;
-  /** Names this result for `previousResultId` and `context/explain`. */
+  /** Identifies this result for `previousResultId` and `context/explain`. */
   resultId: ResultId;
-  /** What takes how much. */
+  /** Tokens and messages by kind of content. */
   composition: readonly CompositionPart[];
-  /** Text to put at the end of the host's system prompt. */
+  /** Text to append to the host's system prompt. */
   systemPromptAddition?: string | null | undefined;
-  /** Text to put at the end of this turn's user message, and to keep with it. */
+  /** Text to append to this turn's user message, and to store with it. */
   userMessageAppend?: string | null | undefined;
   /** Whose estimate the host should trust before it calls the model. */
   promptAuthority?: PromptAuthority | null | undefined;
-  /** Set where `projection` asked for it. */
+  /** Present if `projection` requested it. */
   contextProjection?: ContextProjection | null | undefined;
-  /** Set where the selected engine did not give this answer, and why. */
+  /** Present if the selected engine did not give this answer, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -472,9 +472,9 @@ export interface StablePrefix {
 export interface CompositionPart {
   /** Where the content comes from. */
   kind: ContentKind;
-  /** Tokens of it; all parts sum to `estimatedTokens`. */
+  /** Its tokens; all parts sum to `estimatedTokens`. */
   tokens: number;
-  /** Messages of it; all parts sum to the length of the list. */
+  /** Its messages; all parts sum to the length of the list. */
   messageCount: number;
 }
 
@@ -482,13 +482,13 @@ export interface CompositionPart {
 export interface ContextProjection {
   /** `per_turn` goes with every turn, `thread_bootstrap` begins a new thread. */
   mode: ProjectionMode;
-  /** Names the thread: another value means that the backend must begin anew. */
+  /** Identifies the thread: with another value the backend must start a new one. */
   epoch: string;
   /** Hash of what the projection was made from. */
   fingerprint: string;
   /** What goes before the conversation. */
   developerInstructions: string;
-  /** What goes in as the user's text. */
+  /** The user's text. */
   prompt: string;
 }
 
@@ -496,43 +496,43 @@ export interface ContextProjection {
 export interface CompactContextParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** Most tokens that the context may have afterwards. */
+  /** Maximum tokens of the context afterwards. */
   tokenBudget?: number | null | undefined;
-  /** Compact even where the context fits. */
+  /** Compact even if the context fits. */
   force?: boolean | null | undefined;
   /** Why it is forced, such as `overflow` or `manual`. */
   forceReason?: string | null | undefined;
-  /** What the host measured, where it knows better. */
+  /** The host's own count, if it has one. */
   currentTokenCount?: number | null | undefined;
-  /** Come down to the budget, or to the engine's own threshold. */
+  /** Compact down to the budget, or to the engine's own threshold. */
   compactionTarget?: CompactionTarget | null | undefined;
-  /** What the summary should care for. */
+  /** What the summary should focus on. */
   customInstructions?: string | null | undefined;
 }
 
 /** Result of `context/compact`. */
 export interface CompactContextResult {
-  /** False where something failed; declining is no failure. */
+  /** False if something failed; declining is not a failure. */
   ok: boolean;
-  /** True where the context is another one now. */
+  /** True if the context has changed. */
   compacted: boolean;
   /** Why nothing was compacted. */
   reason?: string | null | undefined;
   /** What was done. */
   result?: CompactionResult | null | undefined;
-  /** Set where the selected engine did not do this, and why. */
+  /** Present if the selected engine did not do this, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
-/** What a compaction has done. */
+/** What a compaction did. */
 export interface CompactionResult {
-  /** The summary that now stands for older messages. */
+  /** The summary that now covers older messages. */
   summary?: string | null | undefined;
   /** The oldest message that is still sent in full. */
   firstKeptMessageId?: MessageId | null | undefined;
@@ -540,7 +540,7 @@ export interface CompactionResult {
   tokensBefore: number;
   /** Tokens of the context now. */
   tokensAfter?: number | null | undefined;
-  /** More that the engine has to say. */
+  /** Further details from the engine. */
   details?: unknown;
 }
 
@@ -548,21 +548,21 @@ export interface CompactionResult {
 export interface AfterTurnContextParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** The turn's new messages; the whole transcript where `prePromptMessageCount` is given. */
+  /** The turn's new messages; the whole transcript if `prePromptMessageCount` is given. */
   messages?: readonly Message[] | null | undefined;
-  /** How many of the messages were there before the prompt. */
+  /** How many of the messages precede the prompt. */
   prePromptMessageCount?: number | null | undefined;
-  /** Most tokens that the context of the next turn may have. */
+  /** Maximum tokens of the next turn's context. */
   tokenBudget?: number | null | undefined;
-  /** Usage that the provider reported, in its own words. */
+  /** The provider's usage object, unchanged. */
   usage?: JsonObject | null | undefined;
-  /** True where the turn only kept the agent awake. */
+  /** True if the turn only kept the agent awake. */
   isHeartbeat?: boolean | null | undefined;
   /** Summary that the host wrote when it compacted on its own. */
   autoCompactionSummary?: string | null | undefined;
@@ -570,7 +570,7 @@ export interface AfterTurnContextParams {
 
 /** Result of `context/afterTurn`: nothing where all went well. */
 export interface AfterTurnContextResult {
-  /** Set where the selected engine did not do this, and why. */
+  /** Present if the selected engine did not do this, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -578,9 +578,9 @@ export interface AfterTurnContextResult {
 export interface CommitTurnContextParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -588,7 +588,7 @@ export interface CommitTurnContextParams {
   advancementKey: string;
   /** The turn's messages. */
   messages: readonly Message[];
-  /** True where the turn only kept the agent awake. */
+  /** True if the turn only kept the agent awake. */
   isHeartbeat?: boolean | null | undefined;
   /** The host's receipt for the prompt; never interpreted. */
   admission?: unknown;
@@ -598,9 +598,9 @@ export interface CommitTurnContextParams {
 
 /** Result of `context/commitTurn`. */
 export interface CommitTurnContextResult {
-  /** `duplicate` where the key has been committed before. */
+  /** `duplicate` if the key was committed before. */
   status: CommitStatus;
-  /** Set where the selected engine did not do this, and why. */
+  /** Present if the selected engine did not do this, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -608,27 +608,27 @@ export interface CommitTurnContextResult {
 export interface MaintainContextParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** Most tokens that the context may have. */
+  /** Maximum tokens of the context. */
   tokenBudget?: number | null | undefined;
 }
 
 /** Result of `context/maintain`. */
 export interface MaintainContextResult {
-  /** True where the host's transcript was rewritten. */
+  /** True if the host's transcript was rewritten. */
   changed: boolean;
-  /** By how many bytes it shrank. */
+  /** Number of bytes by which it shrank. */
   bytesFreed: number;
   /** How many of its messages were rewritten. */
   rewrittenEntries: number;
   /** Why nothing was done. */
   reason?: string | null | undefined;
-  /** Set where the selected engine did not do this, and why. */
+  /** Present if the selected engine did not do this, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -636,15 +636,15 @@ export interface MaintainContextResult {
 export interface PreflightContextParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** Most tokens that the context may have. */
+  /** Maximum tokens of the context. */
   tokenBudget: number;
-  /** The host's transcript; it stands in for the live tail. */
+  /** The host's transcript; replaces the live tail of the session. */
   messages?: readonly Message[] | null | undefined;
   /** Tokens that the host is about to add. */
   pendingTokens?: number | null | undefined;
@@ -652,13 +652,13 @@ export interface PreflightContextParams {
 
 /** Result of `context/preflight`. */
 export interface PreflightContextResult {
-  /** True where the context and what is pending fit the budget. */
+  /** True if the context and the pending tokens fit the budget. */
   fits: boolean;
   /** Tokens of both together. */
   estimatedTokens: number;
-  /** What the host should do before it calls the model. */
+  /** How the host should react before it calls the model. */
   action: PreflightAction;
-  /** Set where the selected engine did not do this, and why. */
+  /** Present if the selected engine did not do this, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -666,13 +666,13 @@ export interface PreflightContextResult {
 export interface ExplainContextParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** Id of an assemble result; wins over `turnId`. */
+  /** Id of an assemble result; takes precedence over `turnId`. */
   resultId?: ResultId | null | undefined;
   /** The newest assemble result of this turn. */
   turnId?: TurnId | null | undefined;
@@ -694,11 +694,11 @@ export interface ContextDecision {
   turnId: TurnId;
   /** Its own size, in tokens. */
   tokens: number;
-  /** What became of it. */
+  /** What happened to it. */
   decision: Decision;
   /** Why. */
   reason: string;
-  /** What stands for it: a summary's node id, or the rule that left it out. */
+  /** What covers it: a summary's node id, or the rule that left it out. */
   by?: string | null | undefined;
 }
 
@@ -816,9 +816,9 @@ export interface ToolDefinition {
 export interface CallToolsParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -850,7 +850,7 @@ export interface TextContent {
 export interface RegisterMemoryParams {
   /** Name of the source; the same name replaces an earlier registration. */
   name: string;
-  /** When the source is to be asked. */
+  /** When to ask the source. */
   injectionPoints: readonly InjectionPoint[];
   /** Largest share of this source in one compilation, in tokens. */
   tokenBudget?: number | null | undefined;
@@ -892,7 +892,7 @@ export interface CompileMemoryParams {
 
 /** Result of `memory/compile`. */
 export interface CompileMemoryResult {
-  /** The text to inject; empty where no source had anything. */
+  /** The text to inject; empty if no source had any. */
   finalContent: string;
   /** Size of the text, in tokens. */
   tokens: number;
@@ -906,13 +906,13 @@ export interface CompileMemoryResult {
 export interface CompiledFragment {
   /** The source that it came from. */
   pluginName: string;
-  /** The text as the source gave it. */
+  /** The text as the source supplied it. */
   content: string;
   /** Size that was reckoned with, in tokens. */
   tokens: number;
   /** 0 to 100. */
   priority: number;
-  /** False where it did not fit. */
+  /** False if it did not fit. */
   included: boolean;
 }
 
@@ -933,15 +933,15 @@ export interface EngineListing {
   name: string;
   /** Version of the engine. */
   version: string;
-  /** True where the engine compacts itself, so that the host must not. */
+  /** True if the engine compacts, so that the host must not. */
   ownsCompaction: boolean;
-  /** Whether the host waits for `context/maintain` before it goes on. */
+  /** Whether the host waits for `context/maintain` before it continues. */
   turnMaintenanceMode: MaintenanceMode;
-  /** Members that the engine has itself, such as `afterTurn`; the server answers the others for it. */
+  /** Methods that the engine implements itself, such as `afterTurn`; the server answers the others. */
   implements: readonly string[];
   /** Host capabilities without which the engine refuses to start. */
   hostRequirements?: readonly string[] | null | undefined;
-  /** Set where this engine stands in for the selected one. */
+  /** Present if this engine replaces the selected one. */
   fallbackFor?: FallbackFor | null | undefined;
   /** True for the engine that serves this connection. */
   active: boolean;
@@ -1020,7 +1020,7 @@ export interface ShadowSide {
 }
 
 /**
- * Params of `session/configure`; at least one of `sessionId` and `agentId` says for whom. At least one of
+ * Params of `session/configure`; at least one of `sessionId` and `agentId` is required. At least one of
  * `sessionId`, `agentId` must be there.
  */
 export interface ConfigureSessionParams {
@@ -1028,17 +1028,17 @@ export interface ConfigureSessionParams {
   sessionId?: SessionId | null | undefined;
   /** Without `sessionId`, the agent to configure; with it, the owner of the session. */
   agentId?: AgentId | null | undefined;
-  /** Engine to use from the next call on; absent keeps the present one. */
+  /** Engine to use from the next call on; absent keeps the current one. */
   engine?: EngineId | null | undefined;
-  /** Settings of the engine; they replace what was set before, absent keeps it. */
+  /** Settings of the engine; they replace the earlier ones, absent keeps those. */
   config?: JsonObject | null | undefined;
 }
 
-/** Result of `session/configure`: what holds from now on. */
+/** Result of `session/configure`: the settings from now on. */
 export interface ConfigureSessionResult {
   /** Id of the engine. */
   engine: EngineId;
-  /** What has been set for the session or agent; `{}` where nothing is. */
+  /** The settings of the session or agent; `{}` if none. */
   config: JsonObject;
 }
 
@@ -1049,15 +1049,15 @@ export interface ConfigureSessionResult {
 export interface PinSessionParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** A stored message that must survive compaction. */
+  /** A stored message to keep through compaction. */
   messageId?: MessageId | null | undefined;
-  /** A text that must stay in the context. */
+  /** A text to keep in the context. */
   text?: string | null | undefined;
   /** Why, for people. */
   note?: string | null | undefined;
@@ -1065,7 +1065,7 @@ export interface PinSessionParams {
 
 /** Result of `session/pin`. */
 export interface PinSessionResult {
-  /** What to unpin by. */
+  /** Id for `session/unpin`. */
   pinId: string;
 }
 
@@ -1073,19 +1073,19 @@ export interface PinSessionResult {
 export interface UnpinSessionParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** The pin to take off. */
+  /** The pin to remove. */
   pinId: string;
 }
 
 /** Result of `session/unpin`. */
 export interface UnpinSessionResult {
-  /** False where there is no such pin. */
+  /** False if there is no such pin. */
   unpinned: boolean;
 }
 
@@ -1093,9 +1093,9 @@ export interface UnpinSessionResult {
 export interface PinsSessionParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1109,11 +1109,11 @@ export interface PinsSessionResult {
 
 /** Something that must survive compaction. */
 export interface Pin {
-  /** What to unpin by. */
+  /** Id for `session/unpin`. */
   pinId: string;
-  /** The message, where a message is pinned. */
+  /** The message, if a message is pinned. */
   messageId?: MessageId | null | undefined;
-  /** The text, where a text is pinned. */
+  /** The text, if a text is pinned. */
   text?: string | null | undefined;
   /** Why, for people. */
   note?: string | null | undefined;
@@ -1125,13 +1125,13 @@ export interface Pin {
 export interface TruncateSessionParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** The last message that stays. */
+  /** The last message to keep. */
   afterMessageId: MessageId;
 }
 
@@ -1145,15 +1145,15 @@ export interface TruncateSessionResult {
 export interface ForkSessionParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
   /** Id of the copy; must not exist yet. */
   newSessionId: SessionId;
-  /** The last message that the copy has; absent means all of them. */
+  /** The last message to copy; defaults to all of them. */
   atMessageId?: MessageId | null | undefined;
 }
 
@@ -1169,9 +1169,9 @@ export interface ForkSessionResult {
 export interface SummariesSessionParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1179,15 +1179,15 @@ export interface SummariesSessionParams {
 
 /** Result of `session/summaries`. */
 export interface SummariesSessionResult {
-  /** Every summary that is in force, in the order of what it covers; deeper ones first. */
+  /** Every summary in force, in the order of what it covers, deeper ones first. */
   summaries: readonly SummaryNode[];
-  /** The newest compactions, oldest first, as `details` of `context/compact` told of them. */
+  /** The newest compactions, oldest first, as in `details` of `context/compact`. */
   receipts?: readonly JsonObject[] | null | undefined;
 }
 
-/** A summary that stands for a range of messages. */
+/** A summary that covers a range of messages. */
 export interface SummaryNode {
-  /** Id of the summary; recall tools take it. */
+  /** Id of the summary; the recall tools accept it. */
   nodeId: string;
   /** 0 for a summary of messages, one more than its deepest source for a condensed one. */
   depth: number;
@@ -1195,7 +1195,7 @@ export interface SummaryNode {
   text: string;
   /** Its size, in tokens. */
   tokens: number;
-  /** How it came about, such as `model` or `deterministic`. */
+  /** How it was written, such as `model` or `deterministic`. */
   quality: string;
   /** When it was written. */
   createdAt: string;
@@ -1211,9 +1211,9 @@ export interface SummaryNode {
 
 /** Params of `session/list`. */
 export interface ListSessionParams {
-  /** Most entries on one page; absent means 100. */
+  /** Maximum entries on one page; defaults to 100. */
   limit?: number | null | undefined;
-  /** Where to go on, from the page before. */
+  /** Where to continue, from the previous page. */
   cursor?: string | null | undefined;
   /** Only sessions of this agent, and those that no agent owns yet. */
   agentId?: AgentId | null | undefined;
@@ -1223,11 +1223,11 @@ export interface ListSessionParams {
 export interface ListSessionResult {
   /** One page of sessions, latest change first. */
   sessions: readonly SessionEntry[];
-  /** How to ask for the next page; absent on the last. */
+  /** Requests the next page; absent on the last. */
   nextCursor?: string | null | undefined;
 }
 
-/** The short facts of one session. */
+/** The key facts of one session. */
 export interface SessionEntry {
   /** Id of the session. */
   sessionId: SessionId;
@@ -1249,9 +1249,9 @@ export interface SessionEntry {
 export interface GetSessionParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1277,15 +1277,15 @@ export interface GetSessionResult {
   agentId?: AgentId | null | undefined;
   /** How many turns it has. */
   turnCount: number;
-  /** Present while an import in the background is not over; `messageCount` says how far it is. */
+  /** Present until a background import is complete; `messageCount` shows its progress. */
   importing?: SessionImport | null | undefined;
 }
 
-/** An import that is not over. */
+/** An unfinished import. */
 export interface SessionImport {
-  /** `interrupted` where a process ended in it: the same `context/bootstrap` goes on with it. */
+  /** `interrupted` if a process ended during it: the same `context/bootstrap` resumes it. */
   state: ImportState;
-  /** How many messages the session has at its end. */
+  /** Number of messages the session will have at the end. */
   total: number;
 }
 
@@ -1293,13 +1293,13 @@ export interface SessionImport {
 export interface ExportSessionParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** Where to go on, from the page before. */
+  /** Where to continue, from the previous page. */
   cursor?: string | null | undefined;
 }
 
@@ -1311,17 +1311,17 @@ export interface ExportSessionResult {
   messageFormat: MessageFormat;
   /** One page of messages, oldest first. */
   messages: readonly ExportedMessage[];
-  /** How to ask for the next page; absent on the last. */
+  /** Requests the next page; absent on the last. */
   nextCursor?: string | null | undefined;
 }
 
-/** A stored message with what was noted about it. */
+/** A stored message with its metadata. */
 export interface ExportedMessage {
   /** Id of the message. */
   messageId: MessageId;
   /** The turn that it belongs to. */
   turnId: TurnId;
-  /** The host's time stamp, otherwise the time of receipt. */
+  /** The host's timestamp, otherwise the time of receipt. */
   timestamp: string;
   /** The message, byte for byte. */
   message: Message;
@@ -1336,9 +1336,9 @@ export interface ExportedMessage {
 export interface DeleteSessionParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1346,7 +1346,7 @@ export interface DeleteSessionParams {
 
 /** Result of `session/delete`. */
 export interface DeleteSessionResult {
-  /** False where there was no such session. */
+  /** False if there was no such session. */
   deleted: boolean;
 }
 
@@ -1396,37 +1396,37 @@ export interface CompletionUsage {
 export interface CompactRuntimeParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
-  /** Alias of the session, the agent's own; the session that it was named with last is the one it means. */
+  /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session; the first agent that uses a session keeps it, for others it is not there. */
+  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** Most tokens that the context may have afterwards. */
+  /** Maximum tokens of the context afterwards. */
   tokenBudget?: number | null | undefined;
-  /** Compact even where the context fits. */
+  /** Compact even if the context fits. */
   force?: boolean | null | undefined;
   /** Why it is forced, such as `overflow` or `manual`. */
   forceReason?: string | null | undefined;
-  /** What the host measured, where it knows better. */
+  /** The host's own count, if it has one. */
   currentTokenCount?: number | null | undefined;
-  /** Come down to the budget, or to the engine's own threshold. */
+  /** Compact down to the budget, or to the engine's own threshold. */
   compactionTarget?: CompactionTarget | null | undefined;
-  /** What the summary should care for. */
+  /** What the summary should focus on. */
   customInstructions?: string | null | undefined;
 }
 
 /** Result of `runtime/compact`: that of `context/compact`, handed back. */
 export interface CompactRuntimeResult {
-  /** False where something failed; declining is no failure. */
+  /** False if something failed; declining is not a failure. */
   ok: boolean;
-  /** True where the context is another one now. */
+  /** True if the context has changed. */
   compacted: boolean;
   /** Why nothing was compacted. */
   reason?: string | null | undefined;
   /** What was done. */
   result?: CompactionResult | null | undefined;
-  /** Set where the selected engine did not do this, and why. */
+  /** Present if the selected engine did not do this, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -1452,7 +1452,7 @@ export interface TranscriptReplacement {
 export interface RewriteTranscriptRuntimeResult {
   /** True where the transcript is another one now. */
   changed: boolean;
-  /** By how many bytes it shrank. */
+  /** Number of bytes by which it shrank. */
   bytesFreed: number;
   /** How many messages were replaced. */
   rewrittenEntries: number;
@@ -1478,13 +1478,13 @@ export interface GetContextMemoryParams {
 
 /** Result of `memory/getContext`. */
 export interface GetContextMemoryResult {
-  /** What the source has to say, best first; may be empty. */
+  /** The source's fragments, best first; may be empty. */
   fragments: readonly MemoryFragment[];
 }
 
 /** A piece of text that a memory source wants the model to see. */
 export interface MemoryFragment {
-  /** Id of the piece within its source; a hash of the content stands in for it. */
+  /** Id of the piece within its source; defaults to a hash of the content. */
   id?: string | null | undefined;
   /** The text. */
   content: string;
@@ -1520,7 +1520,7 @@ export interface ContextInjectedMemoryParams {
 export interface ChangedSessionParams {
   /** The session that changed. */
   sessionId: SessionId;
-  /** What happened; `created`, `appended`, `changed` only where the host declares `session/changed`. */
+  /** What happened; `created`, `appended`, `changed` only if the host declares `session/changed`. */
   reason: SessionChange;
 }
 
@@ -1540,7 +1540,7 @@ export interface WorkDoneProgressBegin {
   cancellable?: boolean | null | undefined;
   /** Detail that may change as the work goes on. */
   message?: string | null | undefined;
-  /** Share that is done, 0 to 100; absent where it cannot be told. */
+  /** Percentage done, 0 to 100; absent if unknown. */
   percentage?: number | null | undefined;
 }
 
@@ -1552,7 +1552,7 @@ export interface WorkDoneProgressReport {
   cancellable?: boolean | null | undefined;
   /** Detail of the present step. */
   message?: string | null | undefined;
-  /** Share that is done, 0 to 100, never falling. */
+  /** Percentage done, 0 to 100, never falling. */
   percentage?: number | null | undefined;
 }
 
