@@ -12,7 +12,7 @@ from typing import NamedTuple
 import click
 
 from sidecar import __version__
-from sidecar.cli.failures import told_failures
+from sidecar.cli.failures import reported_failures
 from sidecar.import_path import complaint
 
 PROGRAM = "context-sidecar"
@@ -103,7 +103,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     if (warning := complaint(os.environ)) is not None:
         print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
-    with told_failures(PROGRAM) as outcome:
+    with reported_failures(PROGRAM) as outcome:
         code: object = cli.main(given or ["--help"], prog_name=PROGRAM, standalone_mode=False)
         outcome.code = code if isinstance(code, int) else 0
     return outcome.code

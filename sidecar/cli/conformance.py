@@ -44,7 +44,7 @@ class Reporting(NamedTuple):
     list_only: bool
     """Print the checks, and run none."""
 
-    def told(self, result: CheckResult) -> None:
+    def print_result(self, result: CheckResult) -> None:
         """Print one result as it comes, for people."""
         if self.json or (self.quiet and result.message is None):
             return
@@ -163,7 +163,7 @@ def server(
         patterns=reporting.patterns,
         expected=expected,
         limit_s=limit_s,
-        told=reporting.told,
+        on_result=reporting.print_result,
         own_home=own_home,
     )
     return reporting.finish(_report(checking))
@@ -193,7 +193,11 @@ def client(
     if not driver:
         raise click.UsageError("Name the command that starts the driver: conformance client -- COMMAND ...")
     checking = check_client(
-        driver, patterns=reporting.patterns, expected=expected, limit_s=limit_s, told=reporting.told
+        driver,
+        patterns=reporting.patterns,
+        expected=expected,
+        limit_s=limit_s,
+        on_result=reporting.print_result,
     )
     return reporting.finish(_report(checking))
 
@@ -209,7 +213,7 @@ def engine(reporting: Reporting, name: str) -> int:
         subject = engine_class(name)
     except SubjectNotFound as error:
         raise CommandFailed(str(error)) from None
-    report = asyncio.run(check_engine(subject, patterns=reporting.patterns, told=reporting.told))
+    report = asyncio.run(check_engine(subject, patterns=reporting.patterns, on_result=reporting.print_result))
     return reporting.finish(report)
 
 
@@ -247,7 +251,7 @@ def store(reporting: Reporting, factory: str | None, declare: tuple[str, ...]) -
                 subject=factory,
                 declared=declared,
                 patterns=reporting.patterns,
-                told=reporting.told,
+                on_result=reporting.print_result,
             )
         )
     except (SubjectNotFound, ValueError) as error:

@@ -265,7 +265,7 @@ def check(reporting: Reporting, name: str, config_file: str | None) -> int:
     common = Common(Path(config_file) if config_file else None, None, reporting.json)
     engine_named(settings_of(common), name)
     subject = configured_engine(name, sidecar_command(common))
-    report = asyncio.run(check_engine(subject, patterns=reporting.patterns, told=reporting.told))
+    report = asyncio.run(check_engine(subject, patterns=reporting.patterns, on_result=reporting.print_result))
     return reporting.finish(report)
 
 

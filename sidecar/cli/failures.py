@@ -30,7 +30,7 @@ class CommandFailed(click.ClickException):
 
 
 @contextmanager
-def told_failures(program: str) -> Generator[Outcome]:
+def reported_failures(program: str) -> Generator[Outcome]:
     """Runs the block; afterwards the outcome has the exit code, and what went wrong has been said."""
     outcome = Outcome()
     try:

@@ -6,6 +6,8 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from sidecar.cli.options import Common
@@ -58,6 +60,29 @@ def with_client(client: SidecarClient, work: Callable[[SidecarClient], Awaitable
             return await work(client)
 
     return asyncio.run(inside())
+
+
+def with_fresh_sidecar(
+    common: Common,
+    work: Callable[[SidecarClient], Awaitable[T]],
+    *,
+    engine: str | None,
+    message_format: MessageFormat,
+    namespace: str | None = None,
+    config: Mapping[str, object] | None = None,
+) -> T:
+    """What `work` makes with a sidecar whose state is thrown away, unless a state directory is named."""
+
+    def run(placed: Common) -> T:
+        client = client_for(
+            placed, engine=engine, message_format=message_format, namespace=namespace, config=config
+        )
+        return with_client(client, work)
+
+    if common.state_dir is not None:
+        return run(common)
+    with TemporaryDirectory(prefix="context-sidecar-") as folder:
+        return run(common._replace(state_dir=Path(folder)))
 
 
 def _keep_quiet(line: str) -> None:

@@ -241,12 +241,12 @@ async def run_suite(
     declared: Collection[str] = (),
     patterns: Collection[str] = (),
     expected: Collection[str] = (),
-    told: Callable[[CheckResult], object] | None = None,
+    on_result: Callable[[CheckResult], object] | None = None,
 ) -> Report:
     """The report on one subject, which claims to offer what is `declared`; other checks are not run.
 
     `patterns` choose among the checks by their names, `expected` names checks that are known to fail, and
-    `told` is called with each result as it comes.
+    `on_result` is called with each result as it comes.
 
     Raises:
         ValueError: a capability is unknown, no check is chosen, or an expected one does not exist.
@@ -264,8 +264,8 @@ async def run_suite(
         runs = check.needs <= set(declared)
         result = await run_check(check, provide) if runs else _result(check, "undeclared")
         results.append(result.judged(result.name in expected))
-        if told is not None:
-            told(results[-1])
+        if on_result is not None:
+            on_result(results[-1])
     return Report.of(suite.name, subject, declared, results)
 
 

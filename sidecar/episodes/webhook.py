@@ -7,18 +7,13 @@ import base64
 import binascii
 import time
 from collections.abc import Sequence
-from random import random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from sidecar.episodes.contract import Delivered, EpisodeHead, Remembered
-from sidecar.http_answers import WORTH_ANOTHER_TRY, bounded_body, pause_asked_for
-from sidecar.origin import install_command
+from sidecar.http_client import WORTH_ANOTHER_TRY, HttpClient, HttpMissing, back_off
 from sidecar.store.buffer import Episode
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
@@ -28,10 +23,6 @@ LONGEST_ANSWER = 1 << 20
 """Bytes of an answer to a search that are read."""
 SECRET_PREFIX = "whsec_"
 SEARCH_S = 4.0
-
-
-class HttpMissing(Exception):
-    """Raised when the HTTP client is not installed."""
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +70,8 @@ class WebhookBackend:
 
     def __init__(self, settings: WebhookSettings) -> None:
         self._settings = settings
-        self._session: ClientSession | None = None
+        self._http = HttpClient("a webhook")
+        self.close = self._http.close
 
     @property
     def limit_s(self) -> float:
@@ -103,7 +95,7 @@ class WebhookBackend:
                     if tried.pause_s > self._settings.timeout_s:
                         break
                     if number + 1 < tries:
-                        await asyncio.sleep(tried.pause_s or _back_off(number))
+                        await asyncio.sleep(tried.pause_s or back_off(number, FIRST_PAUSE_S, LONGEST_PAUSE_S))
         except TimeoutError:
             pass
         except HttpMissing as error:
@@ -127,19 +119,13 @@ class WebhookBackend:
         body = msgspec.json.encode(
             {"namespace": namespace, "agentId": agent_id, "query": query, "limit": limit}
         )
-        aiohttp = _library()
         try:
-            async with (
-                asyncio.timeout(SEARCH_S),
-                self._connected().post(
-                    url, data=body, headers=self._headers("", body), allow_redirects=False
-                ) as response,
-            ):
-                if response.status != 200:
-                    raise OSError(f"the search was answered with status {response.status}")
-                answer = await bounded_body(response, LONGEST_ANSWER)
-                hits = msgspec.json.decode(answer, type=_Hits).results
-        except (aiohttp.ClientError, msgspec.MsgspecError) as error:
+            async with asyncio.timeout(SEARCH_S):
+                answer = await self._http.post(url, body, self._headers("", body), most_bytes=LONGEST_ANSWER)
+            if answer.status != 200:
+                raise OSError(f"the search was answered with status {answer.status}")
+            hits = msgspec.json.decode(answer.body, type=_Hits).results
+        except msgspec.MsgspecError as error:
             raise OSError(f"the search failed: {type(error).__name__}") from None
         return [
             Remembered(
@@ -148,46 +134,27 @@ class WebhookBackend:
             for hit in hits[:limit]
         ]
 
-    async def close(self) -> None:
-        """Close the connections."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
     async def _try(self, key: str, body: bytes) -> _Tried:
-        aiohttp = _library()
-        limit = aiohttp.ClientTimeout(total=max(self._settings.timeout_s / 3, 0.05))
+        limit_s = max(self._settings.timeout_s / 3, 0.05)
         try:
-            async with self._connected().post(
-                self._settings.url,
-                data=body,
-                headers=self._headers(key, body),
-                allow_redirects=False,
-                timeout=limit,
-            ) as response:
-                pause = pause_asked_for(response.headers)
-                return _Tried(response.status, f"it answered with status {response.status}", pause)
+            answer = await self._http.post(
+                self._settings.url, body, self._headers(key, body), timeout_s=limit_s
+            )
         except TimeoutError:
             return _Tried(0, "it did not answer in time")
-        except (aiohttp.ClientError, OSError) as error:
-            return _Tried(0, f"it cannot be reached: {type(error).__name__}")
+        except OSError as error:
+            return _Tried(0, f"it {error}")
+        return _Tried(answer.status, f"it answered with status {answer.status}", answer.pause_s)
 
     def _headers(self, key: str, body: bytes) -> dict[str, str]:
         stamp = str(int(time.time()))
-        headers = {"Content-Type": "application/json", "User-Agent": "context-sidecar"}
+        headers = {"User-Agent": "context-sidecar"}
         if key:
             headers |= {"Idempotency-Key": key, "webhook-id": key}
         headers["webhook-timestamp"] = stamp
         if self._settings.secret:
             headers["webhook-signature"] = signature(self._settings.secret, key, stamp, body)
         return headers
-
-    def _connected(self) -> ClientSession:
-        session = self._session
-        if session is None:
-            aiohttp = _library()
-            session = self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
-        return session
 
 
 def signature(secret: str, key: str, stamp: str, body: bytes) -> str:
@@ -205,21 +172,3 @@ def _secret(text: str) -> bytes:
         except binascii.Error:
             return text.encode()
     return text.encode()
-
-
-def _library() -> Any:
-    """The HTTP client.
-
-    Raises:
-        HttpMissing: it is not installed.
-    """
-    try:
-        import aiohttp
-    except ImportError:
-        raise HttpMissing(f"a webhook needs the extra http: {install_command('http')}") from None
-    return aiohttp
-
-
-def _back_off(number: int) -> float:
-    """Seconds to wait after so many tries; at random, so that many senders do not come at once."""
-    return min(FIRST_PAUSE_S * 2**number, LONGEST_PAUSE_S) * (0.5 + random())

@@ -5,17 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from random import random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import MsgspecError, Struct, json
 
-from sidecar.http_answers import WORTH_ANOTHER_TRY, BodyTooLarge, bounded_body, pause_asked_for
-from sidecar.origin import install_command
+from sidecar.http_client import WORTH_ANOTHER_TRY, Answer, HttpClient, HttpMissing, Unreachable, back_off
 from sidecar.summarize.limits import CircuitBreaker, SpendGuard
-
-if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
 
 LONGEST_ANSWER = 4 << 20
 """Bytes of an answer that are read."""
@@ -84,7 +79,8 @@ class EndpointModel:
         self.settings = settings
         self._guard = guard or SpendGuard(settings.most_calls, settings.window_seconds)
         self._breaker = breaker or CircuitBreaker()
-        self._session: ClientSession | None = None
+        self._http = HttpClient("a model at an endpoint")
+        self.close = self._http.close
         self._limit_member = "max_tokens"
 
     async def __call__(
@@ -117,75 +113,58 @@ class EndpointModel:
         self._breaker.succeeded()
         return text
 
-    async def close(self) -> None:
-        """Close the connections."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
     async def _with_retries(self, prompt: Sequence[tuple[str, str | None]], max_tokens: int) -> str:
-        tries_left = self.settings.retries
-        pause = FIRST_PAUSE_S
+        tries = 0
         while True:
             tried = await self._try(prompt, max_tokens)
             if tried.text is not None:
                 return tried.text
-            if tried.pause is None or tries_left <= 0:
+            if tried.pause is None or tries == self.settings.retries:
                 raise ModelFailed(tried.reason)
-            tries_left -= 1
-            await asyncio.sleep(min(tried.pause or pause * (1 + random()), LONGEST_PAUSE_S))
-            pause *= 2
+            pause_s = tried.pause or back_off(tries, 2 * FIRST_PAUSE_S, LONGEST_PAUSE_S)
+            await asyncio.sleep(min(pause_s, LONGEST_PAUSE_S))
+            tries += 1
 
     async def _try(self, prompt: Sequence[tuple[str, str | None]], max_tokens: int) -> _Tried:
-        aiohttp = _library()
         body = {
             "model": self.settings.model,
             "messages": [{"role": role, "content": text} for role, text in prompt],
             self._limit_member: max_tokens,
         }
+        url = f"{self.settings.base_url.rstrip('/')}/chat/completions"
         try:
-            async with self._connected().post(
-                f"{self.settings.base_url.rstrip('/')}/chat/completions",
-                data=json.encode(body),
-                headers=self._headers(),
-                allow_redirects=False,
-            ) as response:
-                return await self._taken(response)
-        except BodyTooLarge as error:
+            answer = await self._http.post(url, json.encode(body), self._headers(), most_bytes=LONGEST_ANSWER)
+        except HttpMissing as error:
+            raise ModelFailed(str(error)) from None
+        except Unreachable as error:
+            return _Tried(None, f"the endpoint {error}", 0.0)
+        except OSError as error:
             return _Tried(None, str(error), 0.0)
-        except (aiohttp.ClientError, OSError) as error:
-            return _Tried(None, f"the endpoint cannot be reached: {type(error).__name__}", 0.0)
+        return self._taken(answer)
 
-    async def _taken(self, response: ClientResponse) -> _Tried:
-        answer = await bounded_body(response, LONGEST_ANSWER)
-        if response.status == 400 and self._limit_member != NEWER_LIMIT and NEWER_LIMIT.encode() in answer:
+    def _taken(self, answer: Answer) -> _Tried:
+        if answer.status == 400 and self._limit_member != NEWER_LIMIT and NEWER_LIMIT.encode() in answer.body:
             self._limit_member = NEWER_LIMIT
             return _Tried(None, "the endpoint wants another name for its limit", 0.001)
-        if response.status != 200:
-            again = response.status in WORTH_ANOTHER_TRY
+        if answer.status != 200:
+            again = answer.status in WORTH_ANOTHER_TRY
             return _Tried(
                 None,
-                f"the endpoint answered with status {response.status}",
-                pause_asked_for(response.headers) if again else None,
+                f"the endpoint answered with status {answer.status}",
+                answer.pause_s if again else None,
             )
         try:
-            completion = json.decode(answer, type=_Completion)
+            completion = json.decode(answer.body, type=_Completion)
         except MsgspecError:
             return _Tried(None, "the endpoint's answer is no chat completion", 0.0)
         message = completion.choices[0].message if completion.choices else None
         return _Tried(_text_of(message.content if message else None))
 
     def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        headers = {"Accept": "application/json"}
         if self.settings.api_key:
             headers["Authorization"] = f"Bearer {self.settings.api_key}"
         return headers
-
-    def _connected(self) -> ClientSession:
-        session = self._session
-        if session is None:
-            session = self._session = _library().ClientSession()
-        return session
 
     def _failed(self, purpose: str, reason: str) -> None:
         was_open = self._breaker.is_open
@@ -193,19 +172,6 @@ class EndpointModel:
         _log.warning("no %s by the model: %s", purpose, reason)
         if self._breaker.is_open and not was_open:
             _log.warning("the model is left alone for a while: too many failures in a row")
-
-
-def _library() -> Any:
-    """The HTTP client.
-
-    Raises:
-        ModelFailed: it is not installed.
-    """
-    try:
-        import aiohttp
-    except ImportError:
-        raise ModelFailed(f"a model at an endpoint needs the extra http: {install_command('http')}") from None
-    return aiohttp
 
 
 def _text_of(content: str | list[dict[str, Any]] | None) -> str:

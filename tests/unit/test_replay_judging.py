@@ -46,7 +46,7 @@ def answer(messages: Sequence[bytes], *, epoch: int = 1, **members: Any) -> Asse
 
 @pytest.fixture
 def judge() -> Judge:
-    return Judge(OPENAI, Tally(OPENAI, counter("estimate")), held_to_budget=True, arranged=True)
+    return Judge(Tally(OPENAI, counter("estimate")), held_to_budget=True, arranged=True)
 
 
 def test_a_right_answer_has_no_problem(judge: Judge) -> None:
@@ -133,7 +133,7 @@ def test_a_composition_that_does_not_sum_up_is_inconsistent(judge: Judge, part: 
 
 
 def test_legacy_may_answer_over_the_budget_and_out_of_order() -> None:
-    lenient = Judge(OPENAI, Tally(OPENAI, counter("estimate")), held_to_budget=False, arranged=False)
+    lenient = Judge(Tally(OPENAI, counter("estimate")), held_to_budget=False, arranged=False)
     stray = body("tool", "out", tool_call_id="c1")
     assert lenient.judge(answer([stray]), [stray], 1).problems == []
 

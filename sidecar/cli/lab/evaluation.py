@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol, TypeVar
 
-from sidecar.cli.lab.figures import AtBudget, FileFigures, Judgement, PrefixFigures, Timing
-from sidecar.cli.lab.judge import TOLERANCE_ESTIMATE, TOLERANCE_EXACT, common_prefix
+from sidecar.cli.lab.figures import AtBudget, FileFigures, Judgement, PrefixFigures, Stopwatch
+from sidecar.cli.lab.judge import common_prefix
 from sidecar.cli.lab.questions import (
     EvaluationSession,
     Found,
@@ -20,15 +17,14 @@ from sidecar.cli.lab.questions import (
     normalized,
     nothing_in,
 )
-from sidecar.cli.lab.recording import Tally
+from sidecar.cli.lab.recording import TOLERANCE_EXACT, Tally
 from sidecar.cli.lab.subjects import BASELINES, Context, SidecarSubject, Subject, baselines
 from sidecar.cli.options import Common
-from sidecar.cli.own_sidecar import client_for, with_client
+from sidecar.cli.output import counted
+from sidecar.cli.own_sidecar import with_fresh_sidecar
 from sidecar.client.errors import ContextOverflow
 from sidecar.client.sidecar_client import SidecarClient
-from sidecar.messages.contract import Dialect
 from sidecar.messages.dialects import dialect
-from sidecar.plurals import counted
 from sidecar.recall.passages import rough_tokens
 from sidecar.tokens.contract import TokenCounter
 from sidecar.tokens.message_cost import MESSAGE_OVERHEAD, readable_text
@@ -89,12 +85,11 @@ def evaluate(
     Every run of an engine has a sidecar and a store of its own. `advance` is called once for every message
     that is played.
     """
-    spoken = dialect(FORMAT)
-    tally = Tally(spoken, counter)
+    tally = Tally(dialect(FORMAT), counter)
     run = _runner(common, measured, counter)
 
     async def ask(subject: Subject) -> Asked:
-        questioner = Questioner(subject, spoken, tally, plan.budgets, advance)
+        questioner = Questioner(subject, tally, plan.budgets, advance)
         for session in sessions:
             if session.questions:
                 await questioner.play(session, plan.limit)
@@ -108,13 +103,13 @@ def evaluate(
         messages=sum(len(session.messages) for session in sessions),
         budgets=[_at_budget(budget, asked.answers) for budget in plan.budgets],
         search={count: _mean(shares) for count, shares in asked.search.items() if shares},
-        prefix=_prefixes(run, sessions, plan, spoken, tally),
-        timings={kind: Timing.of(values) for kind, values in sorted(asked.durations.items())},
+        prefix=_prefixes(run, sessions, plan, tally),
+        timings=asked.stopwatch.timings(),
     )
 
 
 def _prefixes(
-    run: Run, sessions: Sequence[EvaluationSession], plan: Plan, spoken: Dialect, tally: Tally
+    run: Run, sessions: Sequence[EvaluationSession], plan: Plan, tally: Tally
 ) -> PrefixFigures | None:
     budget = plan.prefix_budget
     if budget is None:
@@ -123,7 +118,7 @@ def _prefixes(
     async def play(subject: Subject) -> Prefixes:
         seen = Prefixes()
         for session in sessions:
-            seen += await play_calls(subject, session, spoken, tally, budget)
+            seen += await play_calls(subject, session, tally, budget)
         return seen
 
     _, seen = run(play)
@@ -156,10 +151,10 @@ def _runner(common: Common, measured: Measured, counter: TokenCounter) -> Run:
             subject = SidecarSubject(client, by_meaning=bool(measured.meaning))
             return client.engine.id, await work(subject)
 
-        with TemporaryDirectory(prefix="context-sidecar-") as folder:
-            placed = common._replace(state_dir=Path(folder))
-            client = client_for(placed, engine=engine, message_format=FORMAT, config=measured.config)
-            return with_client(client, answered)
+        apart = common._replace(state_dir=None)
+        return with_fresh_sidecar(
+            apart, answered, engine=engine, message_format=FORMAT, config=measured.config
+        )
 
     return with_baseline if simple else with_engine
 
@@ -199,21 +194,15 @@ def judge_evaluation(results: Sequence[FileFigures]) -> Judgement:
     refused += sum(prefix.refused for prefix in prefixes)
     asked = sum(at.questions for at in answers) + sum(one.calls + one.refused for one in prefixes)
     wrong = [
-        said
-        for count, said in (
-            (invalid, counted(invalid, "invalid answer")),
-            (over, f"{counted(over, 'answer')} over the budget"),
-        )
-        if count
+        (invalid, counted(invalid, "invalid answer")),
+        (over, f"{counted(over, 'answer')} over the budget"),
     ]
-    sentences = [f"Wrong: {', '.join(wrong)}."] if wrong else []
+    short: list[str] = []
     if refused:
-        sentences.append(f"The budget was refused for {refused:,} of {counted(asked, 'request')}.")
+        short.append(f"The budget was refused for {refused:,} of {counted(asked, 'request')}.")
     if engines and not asked:
-        sentences.append("Nothing was asked: the files have no questions.")
-    if sentences:
-        return Judgement(grade="wrong" if wrong else "short", sentences=sentences)
-    return Judgement(grade="good", sentences=["Every answer was valid and within its budget."])
+        short.append("Nothing was asked: the files have no questions.")
+    return Judgement.of(wrong, short, "Every answer was valid and within its budget.")
 
 
 class Answer(NamedTuple):
@@ -235,8 +224,7 @@ class Asked(NamedTuple):
     answers: list[Answer]
     search: dict[int, list[float]]
     """By the number of hits, the share of each question's evidence among them."""
-    durations: dict[str, list[float]]
-    """Milliseconds of every request, by its kind."""
+    stopwatch: Stopwatch
 
 
 class Questioner:
@@ -245,18 +233,16 @@ class Questioner:
     def __init__(
         self,
         subject: Subject,
-        dialect: Dialect,
         tally: Tally,
         budgets: Sequence[int],
         advance: Callable[[], None],
     ) -> None:
-        self.asked = Asked([], {count: [] for count in HIT_COUNTS}, {})
+        self.asked = Asked([], {count: [] for count in HIT_COUNTS}, Stopwatch())
         self._subject = subject
-        self._dialect = dialect
         self._tally = tally
         self._budgets = budgets
         self._advance = advance
-        self._tolerance = TOLERANCE_EXACT if tally.counter.exact else TOLERANCE_ESTIMATE
+        self._timing = self.asked.stopwatch.timing
 
     async def play(self, session: EvaluationSession, limit: int | None) -> None:
         """Tell every message, and ask where the recording does; at most `limit` questions.
@@ -268,7 +254,8 @@ class Questioner:
         ids = {budget: f"{session.session_id} at {budget}" for budget in self._budgets}
         for at, message in enumerate(session.messages):
             for session_id in ids.values():
-                await self._timed("ingest", self._subject.tell(session_id, message))
+                with self._timing("ingest"):
+                    await self._subject.tell(session_id, message)
             if at in questions:
                 await self._subject.settle()
             for question in questions.get(at, ()):
@@ -278,8 +265,8 @@ class Questioner:
             self._advance()
 
     async def _search(self, session_id: str, question: Question, texts: dict[str, str]) -> None:
-        searching = self._subject.search(session_id, question.prompt, max(HIT_COUNTS))
-        hits = await self._timed("search", searching)
+        with self._timing("search"):
+            hits = await self._subject.search(session_id, question.prompt, max(HIT_COUNTS))
         if hits is None:
             return
         for count, shares in self.asked.search.items():
@@ -288,22 +275,22 @@ class Questioner:
     async def _assemble(
         self, session_id: str, question: Question, texts: dict[str, str], budget: int
     ) -> None:
-        asking = self._subject.context(session_id, budget, question.prompt)
         try:
-            answer = await self._timed("assemble", asking)
+            with self._timing("assemble"):
+                answer = await self._subject.context(session_id, budget, question.prompt)
         except ContextOverflow:
             self.asked.answers.append(_refused(question, budget))
             return
-        tokens = answer_tokens(answer, self._tally)
+        tokens = self._tally.total(answer.bodies, answer.before, answer.behind)
         self.asked.answers.append(
             Answer(
                 kind=question.kind,
                 budget=budget,
                 found=evidence_in(question, texts, self._said(answer, question.prompt)),
                 tokens=tokens,
-                over_budget=tokens > budget * (1 + self._tolerance),
+                over_budget=tokens > budget * (1 + self._tally.tolerance),
                 over_by_characters=self._by_characters(answer) > budget * (1 + TOLERANCE_EXACT),
-                invalid=bool(self._dialect.check([self._tally.read(body) for body in answer.bodies])),
+                invalid=bool(self._tally.problems(answer.bodies)),
                 refused=False,
             )
         )
@@ -324,18 +311,6 @@ class Questioner:
         readings = [self._tally.read(body) for body in answer.bodies]
         texts = [*map(readable_text, readings), answer.before, answer.behind]
         return sum(rough_tokens(text) for text in texts if text) + MESSAGE_OVERHEAD * len(readings)
-
-    async def _timed(self, kind: str, work: Coroutine[object, object, T]) -> T:
-        began = time.perf_counter()
-        try:
-            return await work
-        finally:
-            self.asked.durations.setdefault(kind, []).append(1000 * (time.perf_counter() - began))
-
-
-def answer_tokens(answer: Context, tally: Tally) -> int:
-    """Tokens of an answer by independent count, additions included."""
-    return tally.total(answer.bodies) + sum(map(tally.counter.count, (answer.before, answer.behind)))
 
 
 def _refused(question: Question, budget: int) -> Answer:
@@ -380,9 +355,7 @@ class Prefixes(NamedTuple):
         return READ * self.share + WRITTEN * (1 - self.share) if self.total else 0.0
 
 
-async def play_calls(
-    subject: Subject, session: EvaluationSession, dialect: Dialect, tally: Tally, budget: int
-) -> Prefixes:
+async def play_calls(subject: Subject, session: EvaluationSession, tally: Tally, budget: int) -> Prefixes:
     """Play a session, and ask for the context wherever the recorded runtime called its model."""
     seen, before = Prefixes(), None
     following = [*session.messages[1:], None]
@@ -397,8 +370,7 @@ async def play_calls(
             seen += Prefixes(refused=1)
             continue
         rows = [answer.before.encode("utf-8", "surrogatepass"), *answer.bodies]
-        invalid = bool(dialect.check([tally.read(body) for body in answer.bodies]))
-        seen += _compared(before, rows, tally, invalid)
+        seen += _compared(before, rows, tally, bool(tally.problems(answer.bodies)))
         before = rows
     return seen
 

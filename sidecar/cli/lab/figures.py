@@ -1,8 +1,10 @@
-"""What a replay or an evaluation measures, as `--json` prints it, and what is to be said of a replay."""
+"""What a replay or an evaluation measures, as `--json` prints it, and what is to be said of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 from msgspec import Struct, field
@@ -99,6 +101,30 @@ class Timing(Figures, frozen=True):
         return cls(count=len(ordered), p50=p50, p95=p95)
 
 
+class Stopwatch:
+    """Times requests, by their kind."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, list[float]] = {}
+
+    @contextmanager
+    def timing(self, kind: str) -> Generator[None]:
+        """Times the block, also where it fails."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._times.setdefault(kind, []).append(1000 * (time.perf_counter() - began))
+
+    def last(self, kind: str) -> float:
+        """Milliseconds of the newest request of a kind."""
+        return round(self._times[kind][-1], 3)
+
+    def timings(self) -> dict[str, Timing]:
+        """The timing of every kind."""
+        return {kind: Timing.of(times) for kind, times in sorted(self._times.items())}
+
+
 class Summary(Figures, frozen=True):
     """The whole replay in numbers."""
 
@@ -147,11 +173,20 @@ class Summary(Figures, frozen=True):
 
 
 class Judgement(Figures, frozen=True):
-    """What is to be said about a whole replay."""
+    """What is to be said about a whole replay or evaluation."""
 
     grade: Grade
     """`wrong` where the sidecar erred, `short` where the budget cannot be met or nothing was asked."""
     sentences: Sequence[str]
+
+    @classmethod
+    def of(cls, wrong: Sequence[tuple[int, str]], short: Sequence[str], good: str) -> Judgement:
+        """The verdict: what is `wrong` that has a count, then what falls `short`, else that all is `good`."""
+        errors = ", ".join(said for count, said in wrong if count)
+        if not errors and not short:
+            return cls(grade="good", sentences=[good])
+        sentences = [f"Wrong: {errors}.", *short] if errors else short
+        return cls(grade="wrong" if errors else "short", sentences=sentences)
 
 
 class Replay(Figures, frozen=True):

@@ -8,12 +8,8 @@ from typing import NamedTuple
 
 from sidecar.cli.lab.recording import Tally
 from sidecar.client.messages import AssembledContext
-from sidecar.messages.contract import Dialect, Reading
+from sidecar.messages.contract import Reading
 from sidecar.messages.fence import claimed_mark
-
-TOLERANCE_EXACT = 0.02
-TOLERANCE_ESTIMATE = 0.10
-"""Shares of the budget by which the independent count may differ."""
 
 
 def common_prefix(one: Sequence[bytes], other: Sequence[bytes]) -> int:
@@ -45,9 +41,7 @@ class Verdict(NamedTuple):
 class Judge:
     """Knows the answer before, since answers have to go on from each other."""
 
-    def __init__(self, dialect: Dialect, tally: Tally, *, held_to_budget: bool, arranged: bool) -> None:
-        self.tolerance = TOLERANCE_EXACT if tally.counter.exact else TOLERANCE_ESTIMATE
-        self._dialect = dialect
+    def __init__(self, tally: Tally, *, held_to_budget: bool, arranged: bool) -> None:
         self._tally = tally
         self._held_to_budget = held_to_budget
         self._arranged = arranged
@@ -57,13 +51,12 @@ class Judge:
         """What is to say about an answer that was given when `told` had happened."""
         bodies = answer.bodies
         readings = [self._tally.read(body) for body in bodies]
-        additions = (answer.system_prompt_addition or "", answer.user_message_append or "")
-        tokens = self._tally.total(bodies) + sum(map(self._tally.counter.count, additions))
+        tokens = self._tally.total(bodies, answer.system_prompt_addition, answer.user_message_append)
         kept, prefix_tokens = self._prefix(bodies)
         untrue, synthetic = _untrue(bodies, readings, told)
         verdict = Verdict(
             tokens=tokens,
-            invalid=self._invalid(readings),
+            invalid=self._invalid(bodies),
             over_budget=self._over_budget(tokens, answer, budget),
             untrue=untrue,
             inconsistent=[*_contradictions(answer), *self._broken_prefix(answer, bodies)],
@@ -74,12 +67,12 @@ class Judge:
         self._before = bodies, answer.context_epoch, answer.system_prompt_addition
         return verdict
 
-    def _invalid(self, readings: list[Reading]) -> list[str]:
+    def _invalid(self, bodies: list[bytes]) -> list[str]:
         if not self._arranged:
             return []
         return [
             f"invalid: {problem.rule} at message {problem.index}: {problem.detail}"
-            for problem in self._dialect.check(readings)
+            for problem in self._tally.problems(bodies)
         ]
 
     def _over_budget(self, tokens: int, answer: AssembledContext, budget: int) -> list[str]:
@@ -87,7 +80,7 @@ class Judge:
             return []
         if answer.estimated_tokens > budget:
             return [f"over budget: the sidecar itself says {answer.estimated_tokens} of {budget}"]
-        if tokens > budget * (1 + self.tolerance):
+        if tokens > budget * (1 + self._tally.tolerance):
             return [f"over budget: {tokens} of {budget} tokens"]
         return []
 

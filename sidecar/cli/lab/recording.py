@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from sidecar.messages.contract import Dialect, Reading
+from sidecar.messages.contract import Dialect, Problem, Reading
 from sidecar.messages.dialects import dialect
 from sidecar.messages.importers import load
 from sidecar.messages.importers.transcript import Imported
@@ -17,6 +17,8 @@ from sidecar.tokens.contract import TokenCounter
 
 MESSAGE_OVERHEAD = 4
 """What the independent count adds for each message, in tokens."""
+TOLERANCE_EXACT = 0.02
+TOLERANCE_ESTIMATE = 0.10
 STUB_TOKENS = 80
 """What a result may take at most in the smallest possible answer, in tokens."""
 
@@ -38,6 +40,8 @@ class Tally:
 
     def __init__(self, dialect: Dialect, counter: TokenCounter) -> None:
         self.counter = counter
+        self.tolerance = TOLERANCE_EXACT if counter.exact else TOLERANCE_ESTIMATE
+        """Share of the budget by which this count may differ from the sidecar's."""
         self._dialect = dialect
         self._known: dict[bytes, tuple[Reading, int]] = {}
 
@@ -49,9 +53,13 @@ class Tally:
         """What a message costs, in tokens."""
         return self._look(message)[1]
 
-    def total(self, messages: Sequence[bytes]) -> int:
-        """What all of them cost together, in tokens."""
-        return sum(map(self.tokens, messages))
+    def total(self, messages: Sequence[bytes], *additions: str | None) -> int:
+        """What messages, and texts that are added to prompts, cost together, in tokens."""
+        return sum(map(self.tokens, messages)) + sum(self.counter.count(text or "") for text in additions)
+
+    def problems(self, messages: Sequence[bytes]) -> Sequence[Problem]:
+        """What a provider would refuse."""
+        return self._dialect.check([self.read(message) for message in messages])
 
     def _look(self, message: bytes) -> tuple[Reading, int]:
         found = self._known.get(message)

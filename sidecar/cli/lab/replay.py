@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from sidecar.cli.failures import CommandFailed
@@ -16,21 +14,20 @@ from sidecar.cli.lab.figures import (
     Judgement,
     Overflow,
     Replay,
+    Stopwatch,
     Style,
     Summary,
-    Timing,
     TurnFigures,
 )
-from sidecar.cli.lab.judge import TOLERANCE_ESTIMATE, TOLERANCE_EXACT, Judge, Verdict
+from sidecar.cli.lab.judge import Judge, Verdict
 from sidecar.cli.lab.recording import Recording, Step, Tally, read_recording, smallest_answer
 from sidecar.cli.options import Common
-from sidecar.cli.output import counted_progress
-from sidecar.cli.own_sidecar import client_for, with_client
+from sidecar.cli.output import counted, counted_progress
+from sidecar.cli.own_sidecar import with_fresh_sidecar
 from sidecar.client.errors import ContextOverflow, RequestFailed, RequestTimedOut, SessionNotFound
 from sidecar.client.messages import AssembledContext
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.messages.importers.transcript import TranscriptError, nothing_in
-from sidecar.plurals import counted
 from sidecar.protocol.base import EngineInfo
 from sidecar.tokens.choose import CounterUnavailable, counter
 
@@ -83,20 +80,20 @@ def replay(common: Common, request: Request) -> Finished:
     if not recording.steps:
         raise CommandFailed(f"{request.transcript.name}: {nothing_in(recording.skipped)}")
     began = time.perf_counter()
-    with _state(common) as placed, counted_progress("replaying", len(recording.steps)) as advance:
-        client = client_for(
-            placed,
-            engine=request.engine,
-            message_format=recording.message_format,
-            namespace=NAMESPACE,
-            config={"tokens": {"counter": "o200k"}} if request.exact else None,
-        )
+    with counted_progress("replaying", len(recording.steps)) as advance:
 
         async def play(client: SidecarClient) -> tuple[str, Played]:
             await _refuse_known(client, request.plan.session_id)
             return client.engine.id, await Runtime(client, recording, tally, request.plan, advance).play()
 
-        engine, played = with_client(client, play)
+        engine, played = with_fresh_sidecar(
+            common,
+            play,
+            engine=request.engine,
+            message_format=recording.message_format,
+            namespace=NAMESPACE,
+            config={"tokens": {"counter": "o200k"}} if request.exact else None,
+        )
     seconds = time.perf_counter() - began
     return Finished(_figures(request, recording, tally, engine, played, seconds), played.newest)
 
@@ -116,7 +113,7 @@ def _figures(
         budget=request.plan.budget,
         style=request.plan.style,
         counter=tally.counter.name,
-        tolerance=TOLERANCE_EXACT if tally.counter.exact else TOLERANCE_ESTIMATE,
+        tolerance=tally.tolerance,
         skipped=recording.skipped,
         summary=summary,
         turns=by_turn(played.calls),
@@ -135,15 +132,6 @@ async def _refuse_known(client: SidecarClient, session_id: str) -> None:
     )
 
 
-@contextmanager
-def _state(common: Common) -> Generator[Common]:
-    if common.state_dir is not None:
-        yield common
-        return
-    with TemporaryDirectory(prefix="context-sidecar-") as folder:
-        yield common._replace(state_dir=Path(folder))
-
-
 class Played(NamedTuple):
     """What came of it."""
 
@@ -152,8 +140,7 @@ class Played(NamedTuple):
     not_stored: int
     failed_retries: int
     """Requests that were refused although the budget was what the sidecar had asked for."""
-    times: dict[str, list[float]]
-    """Milliseconds of every request, by kind."""
+    stopwatch: Stopwatch
     newest: list[bytes]
     """The messages of the last answer."""
 
@@ -177,16 +164,15 @@ class Runtime:
         engine: EngineInfo = client.engine
         self._is_legacy = engine.id == LEGACY
         self._compacts = plan.compaction and engine.owns_compaction
-        self._judge = Judge(
-            recording.dialect, tally, held_to_budget=not self._is_legacy, arranged=not self._is_legacy
-        )
+        self._judge = Judge(tally, held_to_budget=not self._is_legacy, arranged=not self._is_legacy)
         self._told: list[bytes] = []
         self._full_tokens = 0
         self._open_turn: list[bytes] = []
         self._commits = 0
         self._asked_turn = 0
         self._epoch = 0
-        self._played = Played([], [], 0, 0, {}, [])
+        self._played = Played([], [], 0, 0, Stopwatch(), [])
+        self._timing = self._played.stopwatch.timing
         self._not_stored = 0
         self._failed_retries = 0
 
@@ -211,18 +197,16 @@ class Runtime:
         if self._plan.style == "commit":
             self._open_turn.append(step.message)
             return
-        began = time.perf_counter()
-        result = await self._client.ingest(
-            self._plan.session_id, step.message, message_id=step.message_id, timestamp=step.timestamp
-        )
-        self._note("ingest", began)
+        with self._timing("ingest"):
+            result = await self._client.ingest(
+                self._plan.session_id, step.message, message_id=step.message_id, timestamp=step.timestamp
+            )
         self._not_stored += not result.ingested and not self._is_legacy
 
     async def _commit(self) -> None:
         self._commits += 1
-        began = time.perf_counter()
-        await self._client.commit_turn(self._plan.session_id, f"turn-{self._commits}", self._open_turn)
-        self._note("commitTurn", began)
+        with self._timing("commitTurn"):
+            await self._client.commit_turn(self._plan.session_id, f"turn-{self._commits}", self._open_turn)
         self._open_turn = []
 
     async def _ask(self, turn: int) -> None:
@@ -262,7 +246,7 @@ class Runtime:
                 synthetic_messages=verdict.synthetic if verdict else 0,
                 epoch=self._epoch,
                 prefix_kept=verdict.prefix_kept if verdict else None,
-                milliseconds=self._played.times["assemble"][-1],
+                milliseconds=self._played.stopwatch.last("assemble"),
                 compacted=compacted,
                 overflow=overflow,
                 problems=problems,
@@ -270,16 +254,13 @@ class Runtime:
         )
 
     async def _assemble(self, budget: int) -> AssembledContext:
-        began = time.perf_counter()
-        try:
+        with self._timing("assemble"):
             return await self._client.assemble(self._plan.session_id, budget, self._transcript())
-        finally:
-            self._note("assemble", began)
 
     def _refused(self, error: ContextOverflow, problems: list[str]) -> Overflow:
         budget = self._plan.budget
         minimum = smallest_answer(self._told, self._tally)
-        needless = minimum <= budget * (1 - self._judge.tolerance)
+        needless = minimum <= budget * (1 - self._tally.tolerance)
         if needless:
             problems.append(f"needless overflow: the minimum is {minimum} of {budget} tokens")
         return Overflow(required=error.required, minimum=minimum, needless=needless)
@@ -302,14 +283,12 @@ class Runtime:
             return False
         session, budget = self._plan.session_id, self._plan.budget
         try:
-            began = time.perf_counter()
-            check = await self._client.preflight(session, budget, messages=self._transcript())
-            self._note("preflight", began)
+            with self._timing("preflight"):
+                check = await self._client.preflight(session, budget, messages=self._transcript())
             if check.action != "compact":
                 return False
-            began = time.perf_counter()
-            result = await self._client.compact(session, budget)
-            self._note("compact", began)
+            with self._timing("compact"):
+                result = await self._client.compact(session, budget)
         except (RequestFailed, RequestTimedOut) as error:
             problems.append(f"failed: the compaction: {error}")
             return False
@@ -320,10 +299,6 @@ class Runtime:
     def _transcript(self) -> list[bytes] | None:
         """What the host sends along: its transcript, where the sidecar does not have it all."""
         return self._told if self._is_legacy or self._plan.style == "commit" else None
-
-    def _note(self, kind: str, began: float) -> None:
-        milliseconds = round((time.perf_counter() - began) * 1000, 3)
-        self._played.times.setdefault(kind, []).append(milliseconds)
 
 
 def summarised(recording: Recording, played: Played, full_tokens: int, seconds: float) -> Summary:
@@ -359,7 +334,7 @@ def summarised(recording: Recording, played: Played, full_tokens: int, seconds: 
         largest_retry=max((call.assembled_tokens for call in calls if not call.answered), default=0),
         share_of_full=_ratio(sum(call.assembled_tokens for call in calls), everything),
         seconds=round(seconds, 3),
-        timings={kind: Timing.of(times) for kind, times in sorted(played.times.items())},
+        timings=played.stopwatch.timings(),
     )
 
 
@@ -392,36 +367,27 @@ def by_turn(calls: Sequence[CallFigures]) -> list[TurnFigures]:
 def judge_replay(summary: Summary, *, budget: int, held_to_budget: bool) -> Judgement:
     """What is to be said: what the sidecar got wrong, else what the budget or the recording did not allow."""
     wrong = [
-        said
-        for count, said in (
-            (summary.invalid_answers, counted(summary.invalid_answers, "invalid answer")),
-            (summary.over_budget, counted(summary.over_budget, "answer") + " over the budget"),
-            (summary.untrue_messages, counted(summary.untrue_messages, "message") + " not byte for byte"),
-            (summary.inconsistent_answers, counted(summary.inconsistent_answers, "inconsistent answer")),
-            (summary.needless_overflows, counted(summary.needless_overflows, "needless refusal")),
-            (summary.failed_retries, counted(summary.failed_retries, "refused retry", "refused retries")),
-            (summary.failures, counted(summary.failures, "failed call")),
-        )
-        if count
+        (summary.invalid_answers, counted(summary.invalid_answers, "invalid answer")),
+        (summary.over_budget, counted(summary.over_budget, "answer") + " over the budget"),
+        (summary.untrue_messages, counted(summary.untrue_messages, "message") + " not byte for byte"),
+        (summary.inconsistent_answers, counted(summary.inconsistent_answers, "inconsistent answer")),
+        (summary.needless_overflows, counted(summary.needless_overflows, "needless refusal")),
+        (summary.failed_retries, counted(summary.failed_retries, "refused retry", "refused retries")),
+        (summary.failures, counted(summary.failures, "failed call")),
     ]
-    sentences = [f"Wrong: {', '.join(wrong)}."] if wrong else []
+    short: list[str] = []
     if summary.overflows > summary.needless_overflows:
         refused = summary.overflows - summary.needless_overflows
-        sentences.append(
+        short.append(
             f"The budget of {budget:,} tokens is too small for {refused:,} of "
             f"{counted(summary.asked, 'call')}: not even the smallest valid answer fits."
         )
     if summary.not_stored:
-        sentences.append(f"The sidecar declined to store {counted(summary.not_stored, 'message')}.")
+        short.append(f"The sidecar declined to store {counted(summary.not_stored, 'message')}.")
     if not summary.asked:
-        sentences.append("Nothing was asked: the recording has no question and no call of a model.")
-    if sentences:
-        return Judgement(grade="wrong" if wrong else "short", sentences=sentences)
-    if held_to_budget:
-        good = "Every answer was valid, within the budget, and byte for byte."
-    else:
-        good = "Every message came back byte for byte."
-    return Judgement(grade="good", sentences=[good])
+        short.append("Nothing was asked: the recording has no question and no call of a model.")
+    good = "Every answer was valid, within the budget, and byte for byte."
+    return Judgement.of(wrong, short, good if held_to_budget else "Every message came back byte for byte.")
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from sidecar.cli.lab.figures import Evaluation, FileFigures, Replay, Summary, TurnFigures
 from sidecar.cli.lab.replay import LEGACY
-from sidecar.cli.output import console, print_table, shown_tokens
-from sidecar.plurals import counted
+from sidecar.cli.output import console, counted, print_table, shown_tokens
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -321,7 +321,7 @@ async def check_client(
     patterns: Collection[str] = (),
     expected: Collection[str] = (),
     limit_s: float = LIMIT_S,
-    told: Callable[[CheckResult], object] | None = None,
+    on_result: Callable[[CheckResult], object] | None = None,
 ) -> Report:
     """The report on the client inside the driver that a command starts. See `run_suite` for the options.
 
@@ -339,5 +339,5 @@ async def check_client(
         declared=declared,
         patterns=patterns,
         expected=expected,
-        told=told,
+        on_result=on_result,
     )

@@ -316,7 +316,7 @@ async def check_engine(
     subject: EngineSubject,
     *,
     patterns: Collection[str] = (),
-    told: Callable[[CheckResult], object] | None = None,
+    on_result: Callable[[CheckResult], object] | None = None,
 ) -> Report:
     """The report on an engine; what it declares decides which rules say something about it.
 
@@ -332,5 +332,10 @@ async def check_engine(
         if engine.owns_compaction:
             declared.append("owns-compaction")
         return await run_suite(
-            ENGINE_SUITE, provide, subject=engine.id, declared=declared, patterns=patterns, told=told
+            ENGINE_SUITE,
+            provide,
+            subject=engine.id,
+            declared=declared,
+            patterns=patterns,
+            on_result=on_result,
         )

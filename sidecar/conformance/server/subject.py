@@ -178,7 +178,7 @@ async def check_server(
     patterns: Collection[str] = (),
     expected: Collection[str] = (),
     limit_s: float = LIMIT_S,
-    told: Callable[[CheckResult], object] | None = None,
+    on_result: Callable[[CheckResult], object] | None = None,
     own_home: bool = False,
 ) -> Report:
     """The report on the server that a command starts; checks of what it does not declare are not run.
@@ -201,7 +201,7 @@ async def check_server(
             declared=SERVER_SUITE.capabilities & {str(method) for method in methods},
             patterns=patterns,
             expected=expected,
-            told=told,
+            on_result=on_result,
         )
     finally:
         server.close()

@@ -27,9 +27,9 @@ __all__ = ["CAPABILITIES", "SUITE", "MakePlace", "StorePlace", "Subject", "decla
 
 _AREAS = (
     "append",
-    "inserting",
+    "insert",
     "erasure",
-    "forking",
+    "fork",
     "session_state",
     "submission",
     "durability",

@@ -9,12 +9,12 @@ from typing import Any, Literal, cast
 from msgspec import MsgspecError, json
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from sidecar.http_answers import BodyTooLarge, bounded_body
+from sidecar.http_client import BodyTooLarge, HttpClient, HttpMissing, Unreachable
 from sidecar.memory.contract import Fragment, MemoryRequest, SourceHost, SourceUnavailable
-from sidecar.origin import install_command
 
 MOST_BYTES = 1 << 20
 """Bytes of an answer that are read."""
+_USER = "the source http"
 
 
 class HttpSettings(BaseModel):
@@ -54,10 +54,9 @@ class HttpSource:
         self._settings = host.settings(HttpSettings)
         self.injection_points = tuple(dict.fromkeys(self._settings.injectionPoints))
         try:
-            import aiohttp
-        except ImportError:
-            raise SourceUnavailable(f"the source http needs the extra: {install_command('http')}") from None
-        self._library = aiohttp
+            HttpClient(_USER).library()
+        except HttpMissing as error:
+            raise SourceUnavailable(str(error)) from None
 
     async def get_context(self, request: MemoryRequest) -> list[Fragment]:
         """See `MemorySource`.
@@ -83,21 +82,19 @@ class HttpSource:
             raise ServiceFailed(f"no answer within {self._settings.timeoutMs} ms") from None
         except BodyTooLarge as error:
             raise ServiceFailed(str(error)) from None
-        except (self._library.ClientError, OSError) as error:
-            raise ServiceFailed(f"the service cannot be reached: {type(error).__name__}") from None
+        except Unreachable as error:
+            raise ServiceFailed(f"the service {error}") from None
 
     async def _posted(self, body: bytes) -> bytes:
         headers = {name: value.get_secret_value() for name, value in self._settings.headers.items()}
-        headers |= {"Content-Type": "application/json", "Accept": "application/json"}
+        headers["Accept"] = "application/json"
         if self._settings.apiKey is not None:
             headers["Authorization"] = f"Bearer {self._settings.apiKey.get_secret_value()}"
-        async with (
-            self._library.ClientSession() as session,
-            session.post(self._settings.url, data=body, headers=headers, allow_redirects=False) as response,
-        ):
-            if response.status != 200:
-                raise ServiceFailed(f"the service answered with status {response.status}")
-            return await bounded_body(response, MOST_BYTES)
+        async with HttpClient(_USER) as client:
+            answer = await client.post(self._settings.url, body, headers, most_bytes=MOST_BYTES)
+        if answer.status != 200:
+            raise ServiceFailed(f"the service answered with status {answer.status}")
+        return answer.body
 
     def _fragments(self, answer: bytes) -> list[Fragment]:
         try:

@@ -1,8 +1,0 @@
-"""Counts with their nouns: `1 session`, `2 sessions`."""
-
-from __future__ import annotations
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """The count and its noun; `many` where an `s` does not make the plural."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
