@@ -47,9 +47,12 @@ class ModelApis(LoopbackServer):
         raw = await request.read()
         if request.method != "POST" or not raw:
             return web.json_response({"path": request.path_qs, "method": request.method})
+        try:
+            body: Body = msgspec.json.decode(raw)
+        except msgspec.DecodeError:
+            return web.json_response({"error": {"message": "no JSON"}}, status=400)
         self.bodies.append(raw)
         self.headers.append(dict(request.headers))
-        body: Body = msgspec.json.decode(raw)
         judge = {"/v1/messages": message_faults, "/v1/responses": response_faults}.get(
             request.path, chat_faults
         )

@@ -19,26 +19,19 @@ PROGRAM = "context-sidecar"
 
 
 class Entry(NamedTuple):
-    """Where a command is, and what help says about it."""
+    """The module whose `command` it is, and what help says about it."""
 
     module: str
     summary: str
-    attribute: str = "command"
 
 
 ENTRIES = {
-    "serve": Entry("sidecar.cli.commands", "Speak the protocol on standard input and output.", "serve"),
+    "serve": Entry("sidecar.cli.commands", "Speak the protocol on standard input and output."),
     "demo": Entry("sidecar.cli.demo", "Replay a session that comes with the package."),
     "replay": Entry("sidecar.cli.replay", "Replay a recorded session and judge every answer."),
     "eval": Entry("sidecar.cli.eval", "Measure how much of the evidence for questions engines find."),
-    "run": Entry(
-        "sidecar.cli.gateway",
-        "Start Claude Code, Codex or another program behind the gateway.",
-        "run_command",
-    ),
-    "gateway": Entry(
-        "sidecar.cli.gateway", "Serve programs that only know a model's API.", "gateway_command"
-    ),
+    "run": Entry("sidecar.cli.run", "Start Claude Code, Codex or another program behind the gateway."),
+    "gateway": Entry("sidecar.cli.gateway", "Serve programs that only know a model's API."),
     "mcp": Entry("sidecar.cli.mcp", "Offer the recall tools over MCP, on standard input and output."),
     "doctor": Entry("sidecar.cli.doctor", "Look for what is wrong, and tell what to do."),
     "engines": Entry("sidecar.cli.engines", "List, make, link, install, select, check engines."),
@@ -64,7 +57,7 @@ class LazyCommands(click.Group):
         """The command of that name, imported now."""
         del ctx
         entry = ENTRIES.get(cmd_name)
-        return None if entry is None else getattr(import_module(entry.module), entry.attribute)
+        return None if entry is None else import_module(entry.module).command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""
@@ -88,7 +81,7 @@ def cli() -> None:
     "serve", add_help_option=False, context_settings={"ignore_unknown_options": True, "help_option_names": []}
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def serve(arguments: tuple[str, ...]) -> int:
+def command(arguments: tuple[str, ...]) -> int:
     """Speak the protocol on standard input and output; the entry point starts it without loading this."""
     from sidecar.cli.serve import serve
 

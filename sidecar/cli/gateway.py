@@ -1,4 +1,4 @@
-"""`context-sidecar gateway` and `context-sidecar run`: engines for programs that only know a model's API."""
+"""`context-sidecar gateway`: engines for programs that only know a model's API."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -18,7 +16,7 @@ from msgspec import Struct
 
 from sidecar.cli.failures import CommandFailed
 from sidecar.cli.options import Common, common_options
-from sidecar.cli.own_sidecar import own_command, sidecar_command
+from sidecar.cli.own_sidecar import sidecar_command
 from sidecar.cli.target import settings_of
 
 if TYPE_CHECKING:
@@ -83,7 +81,7 @@ def _tokens(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.command("gateway", short_help="Serve programs that only know a model's API.")
 @common_options
 @gateway_options
-def gateway_command(common: Common, options: Options) -> int:
+def command(common: Common, options: Options) -> int:
     """Serve the Messages, Responses and Chat Completions APIs on loopback; an engine chooses the context.
 
     Point a program at it with ANTHROPIC_BASE_URL=http://HOST:PORT or OPENAI_BASE_URL=http://HOST:PORT/v1.
@@ -94,37 +92,12 @@ def gateway_command(common: Common, options: Options) -> int:
     return asyncio.run(_serve(common, options, where))
 
 
-@click.command(
-    "run",
-    short_help="Start Claude Code, Codex or another program behind the gateway.",
-    context_settings={"ignore_unknown_options": True},
-)
-@common_options
-@gateway_options
-@click.option("--no-mcp", is_flag=True, help="Do not offer the recall tools to the program.")
-@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
-def run_command(common: Common, options: Options, no_mcp: bool, program: tuple[str, ...]) -> int:
-    """Start PROGRAM so that its requests go through the gateway, and end with it.
+def open_gateway(common: Common, options: Options, where: Upstreams, warn: Callable[[str], None]) -> Gateway:
+    """A gateway that does not listen yet; `warn` is told what the user should know.
 
-    For example: `context-sidecar run -- claude`, or `context-sidecar run --window 64k -- codex`.
+    Raises:
+        CommandFailed: a package that the gateway needs is not installed.
     """
-    recall = None if no_mcp else _recall(common, options)
-    return asyncio.run(_run(common, options, list(program), recall))
-
-
-def _recall(common: Common, options: Options) -> list[str] | None:
-    """The command of the recall tools, `None` where they cannot be offered."""
-    if find_spec("mcp") is None or options.sidecar is not None:
-        return None
-    command = [*own_command("mcp"), "--engine", options.engine, "--folder", str(Path.cwd())]
-    if common.config is not None:
-        command += ["--config", str(common.config.resolve())]
-    if common.state_dir is not None:
-        command += ["--state-dir", str(common.state_dir.resolve())]
-    return command
-
-
-def _open(common: Common, options: Options, where: Upstreams, warn: Callable[[str], None]) -> Gateway:
     try:
         from sidecar.gateway.server import Gateway
     except ModuleNotFoundError as problem:
@@ -147,23 +120,28 @@ def _open(common: Common, options: Options, where: Upstreams, warn: Callable[[st
     )
 
 
-async def _listen(gateway: Gateway, listen: str) -> int:
-    host, _, port = listen.rpartition(":")
+async def listen(gateway: Gateway, address: str) -> int:
+    """Listen at HOST:PORT; returns the port.
+
+    Raises:
+        CommandFailed: the address is not a loopback address, or is taken.
+    """
+    host, _, port = address.rpartition(":")
     if host.strip("[]") not in LOOPBACK or not port.isdigit():
-        raise CommandFailed(f"--listen takes a loopback address such as 127.0.0.1:8787, not {listen!r}.")
+        raise CommandFailed(f"--listen takes a loopback address such as 127.0.0.1:8787, not {address!r}.")
     try:
         return await gateway.open(host.strip("[]"), int(port))
     except OSError as problem:
-        raise CommandFailed(f"Cannot listen on {listen}: {problem.strerror or problem}.") from None
+        raise CommandFailed(f"Cannot listen on {address}: {problem.strerror or problem}.") from None
 
 
 async def _serve(common: Common, options: Options, where: Upstreams) -> int:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    gateway = _open(common, options, where, _say)
-    port = await _listen(gateway, options.listen)
-    _say(f"gateway on http://127.0.0.1:{port}, engine {options.engine}")
+    gateway = open_gateway(common, options, where, say)
+    port = await listen(gateway, options.listen)
+    say(f"gateway on http://127.0.0.1:{port}, engine {options.engine}")
     try:
         await stopped.wait()
     finally:
@@ -171,44 +149,6 @@ async def _serve(common: Common, options: Options, where: Upstreams) -> int:
     return 0
 
 
-async def _run(common: Common, options: Options, program: Sequence[str], recall: Sequence[str] | None) -> int:
-    from sidecar.gateway.programs import CannotRun, launch, upstreams
-
-    where = upstreams(program, os.environ, options.upstream_anthropic, options.upstream_openai)
-    warnings: dict[str, None] = {}
-    gateway = _open(common, options, where, lambda text: warnings.update({text: None}))
-    port = await _listen(gateway, options.listen)
-    try:
-        try:
-            start = launch(program, os.environ, port, recall)
-        except CannotRun as reason:
-            raise CommandFailed(str(reason)) from None
-        window = f"window {options.window}" if options.window else "window by model"
-        print(
-            f"context-sidecar: engine {options.engine}, {window}, gateway on 127.0.0.1:{port}",
-            file=sys.stderr,
-        )
-        try:
-            child = await asyncio.create_subprocess_exec(*start.command, env=start.environment)
-        except OSError as problem:
-            raise CommandFailed(f"Cannot start {program[0]}: {problem.strerror or problem}.") from None
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, _pass_on, child, number)
-        # The terminal sends Ctrl-C to the program as well, which decides what it means.
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
-        code = await child.wait()
-        return code if code >= 0 else 128 - code
-    finally:
-        await gateway.close()
-        # Until now the terminal was the program's.
-        for text in warnings:
-            _say(text)
-
-
-def _pass_on(child: asyncio.subprocess.Process, number: int) -> None:
-    if child.returncode is None:
-        child.send_signal(number)
-
-
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Tell the user something, on standard error."""
     print(f"context-sidecar: {text}", file=sys.stderr)

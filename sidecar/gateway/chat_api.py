@@ -5,42 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from sidecar.gateway.request import (
-    Handle,
+    SYSTEM_ROLES,
+    ModelApi,
     ModelRequest,
     Rewrite,
-    Usage,
     fingerprint,
     flag_of,
     items_of,
     members_of,
     number_of,
+    role_of,
     text_of,
 )
 from sidecar.protocol.base import MessageFormat
 
-SYSTEM_ROLES = frozenset(("system", "developer"))
 
-
-class _Details(Struct):
-    cached_tokens: int | None = None
-
-
-class _Usage(Struct):
-    prompt_tokens: int | None = None
-    prompt_tokens_details: _Details | None = None
-
-
-class _Answer(Struct):
-    usage: _Usage | None = None
-
-
-_answer = msgspec.json.Decoder(_Answer)
-
-
-class ChatApi:
+class ChatApi(ModelApi):
     """`POST /v1/chat/completions`."""
 
     message_format: MessageFormat = "openai"
@@ -53,7 +36,7 @@ class ChatApi:
         if not members or not raw:
             return None
         history = [bytes(message) for message in raw]
-        opening = next((place for place, each in enumerate(history) if _role_of(each) not in SYSTEM_ROLES), 0)
+        opening = next((place for place, each in enumerate(history) if role_of(each) not in SYSTEM_ROLES), 0)
         return ModelRequest(
             kind="turn",
             session=f"chat:{fingerprint(*history[: opening + 1])}",
@@ -75,38 +58,8 @@ class ChatApi:
         if answer.user_addition:
             messages.append(Raw(msgspec.json.encode({"role": "user", "content": answer.user_addition})))
         if answer.system_addition:
-            place = sum(_role_of(message) in SYSTEM_ROLES for message in answer.messages[:1])
+            place = sum(role_of(message) in SYSTEM_ROLES for message in answer.messages[:1])
             addition = {"role": "system", "content": answer.system_addition}
             messages.insert(place, Raw(msgspec.json.encode(addition)))
         members["messages"] = Raw(msgspec.json.encode(messages))
         return msgspec.json.encode(members)
-
-    def without_sidecar(self, request: ModelRequest) -> bytes | None:
-        """As `ModelApi.without_sidecar`."""
-        del request
-        return None
-
-    def compacted(self, request: ModelRequest, handle: Handle) -> tuple[str, bytes]:
-        """As `ModelApi.compacted`; this API has no request for compaction."""
-        raise NotImplementedError
-
-    def usage(self, event: bytes) -> Usage | None:
-        """As `ModelApi.usage`."""
-        try:
-            usage = _answer.decode(event).usage
-        except msgspec.MsgspecError:
-            return None
-        if usage is None or not usage.prompt_tokens:
-            return None
-        details = usage.prompt_tokens_details
-        return Usage(usage.prompt_tokens, (details.cached_tokens or 0) if details is not None else 0, 0)
-
-    def error(self, status: int, message: str) -> bytes:
-        """As `ModelApi.error`."""
-        kind = "invalid_request_error" if status < 500 else "server_error"
-        return msgspec.json.encode({"error": {"message": message, "type": kind, "code": None, "param": None}})
-
-
-def _role_of(message: bytes) -> str:
-    found = members_of(message)
-    return text_of(found.get("role")) if found is not None else ""

@@ -176,20 +176,19 @@ class EngineLink:
 
         `None` where it does not, or where something else has been stored in the session meanwhile.
         """
-        # Only an answer proves that what is sent now is stored, so nothing is known until then.
+        # Until the answer is there, nothing proves that what is sent now is stored.
         stored = self._stored.pop(request.session, None)
         if stored is None or not _begins_with(stored, client, request, extended=True):
+            return None
+        if await self._count(client, request) != stored.before + len(stored.history):
             return None
         new, session, about = request.history[len(stored.history) :], request.session, self._about(request)
         asked = client.assemble(session, budget, model=request.model or None, **about)
         if new:
             # Sent at once: the sidecar takes the requests of a session in their order.
-            storing = client.ingest_batch(session, new, **about)
-            _, count, answer = await asyncio.gather(storing, self._count(client, request), asked)
+            _, answer = await asyncio.gather(client.ingest_batch(session, new, **about), asked)
         else:
-            count, answer = await asyncio.gather(self._count(client, request), asked)
-        if count != stored.before + len(request.history):
-            return None
+            answer = await asked
         self._remember(request, stored._replace(history=request.history))
         return answer
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from sidecar.gateway.request import (
     HANDLE,
     Handle,
+    ModelApi,
     ModelRequest,
     Rewrite,
-    Usage,
     fingerprint,
     flag_of,
     items_of,
@@ -40,24 +40,7 @@ _HANDLE_LINE = re.compile(rf"\[{re.escape(HANDLE)}[A-Za-z0-9_-]+\]")
 _NOT_MARKED = frozenset((b'"thinking"', b'"redacted_thinking"'))
 
 
-class _Usage(Struct):
-    input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-
-
-class _Message(Struct):
-    usage: _Usage | None = None
-
-
-class _Answer(_Message):
-    message: _Message | None = None
-
-
-_answer = msgspec.json.Decoder(_Answer)
-
-
-class MessagesApi:
+class MessagesApi(ModelApi):
     """`POST /v1/messages`."""
 
     message_format: MessageFormat = "anthropic"
@@ -114,11 +97,6 @@ class MessagesApi:
             members["system"] = _with_system(members.get("system"), answer.system_addition)
         return msgspec.json.encode(members)
 
-    def without_sidecar(self, request: ModelRequest) -> bytes | None:
-        """As `ModelApi.without_sidecar`: a summary stands in plain text behind its handle."""
-        del request
-        return None
-
     def compacted(self, request: ModelRequest, handle: Handle) -> tuple[str, bytes]:
         """As `ModelApi.compacted`: a summary, which Claude Code puts in front of what follows."""
         text = f"<summary>\n{handle.summary}\n\n[{Handle(handle.session, '').encoded()}]\n</summary>"
@@ -147,23 +125,6 @@ class MessagesApi:
                 {"type": "message_stop"},
             ]
         )
-
-    def usage(self, event: bytes) -> Usage | None:
-        """As `ModelApi.usage`; the prompt is counted in `message_start`, or in the whole answer."""
-        try:
-            answer = _answer.decode(event)
-        except msgspec.MsgspecError:
-            return None
-        usage = answer.message.usage if answer.message is not None else answer.usage
-        if usage is None or not usage.input_tokens:
-            return None
-        read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
-        return Usage(usage.input_tokens + read + written, read, written)
-
-    def error(self, status: int, message: str) -> bytes:
-        """As `ModelApi.error`."""
-        kind = "invalid_request_error" if status < 500 else "api_error"
-        return msgspec.json.encode({"type": "error", "error": {"type": kind, "message": message}})
 
 
 def canonical(raw: bytes) -> bytes:

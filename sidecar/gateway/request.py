@@ -7,7 +7,7 @@ import binascii
 import zlib
 from _blake2 import blake2b
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
@@ -16,6 +16,8 @@ from sidecar.protocol.base import MessageFormat
 
 HANDLE = "context-sidecar.1."
 """Begins every compaction handle."""
+SYSTEM_ROLES = frozenset(("developer", "system"))
+"""Roles of the program's own instructions in OpenAI's APIs."""
 
 _object = msgspec.json.Decoder(dict[str, Raw])
 _list = msgspec.json.Decoder(list[Raw])
@@ -80,34 +82,33 @@ class Usage(NamedTuple):
     cache_written: int
 
 
-class ModelApi(Protocol):
-    """One API of a model provider."""
+class _Details(Struct):
+    cached_tokens: int | None = None
 
-    message_format: MessageFormat
 
-    def read(self, headers: Mapping[str, str], body: bytes) -> ModelRequest | None:
-        """The request taken apart, `None` where it is to go upstream unread."""
-        ...
+class _Counts(Struct):
+    """Usage as any of the APIs reports it: Anthropic's counts leave out what was cached, OpenAI's do not."""
 
-    def write(self, request: ModelRequest, answer: Rewrite) -> bytes:
-        """The body with the messages that the engine chose."""
-        ...
+    input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    input_tokens_details: _Details | None = None
+    prompt_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
 
-    def without_sidecar(self, request: ModelRequest) -> bytes | None:
-        """The body that can go upstream when no engine can be asked; `None` for the body as it came."""
-        ...
 
-    def compacted(self, request: ModelRequest, handle: Handle) -> tuple[str, bytes]:
-        """Content type and body of the answer to a compaction request."""
-        ...
+class _Counted(Struct):
+    usage: _Counts | None = None
 
-    def usage(self, event: bytes) -> Usage | None:
-        """The usage that an event of the stream, or the whole body of an answer, reports."""
-        ...
 
-    def error(self, status: int, message: str) -> bytes:
-        """The body of an error of our own."""
-        ...
+class _Answer(_Counted):
+    """An answer, or an event of a stream, which may hold the answer as a member."""
+
+    message: _Counted | None = None
+    response: _Counted | None = None
+
+
+_answer = msgspec.json.Decoder(_Answer)
 
 
 class Rewrite(Struct, frozen=True, kw_only=True):
@@ -118,6 +119,29 @@ class Rewrite(Struct, frozen=True, kw_only=True):
     """How many of them the next answer will repeat."""
     system_addition: str = ""
     user_addition: str = ""
+
+
+class ModelApi:
+    """One API of a model provider."""
+
+    message_format: MessageFormat
+
+    def read(self, headers: Mapping[str, str], body: bytes) -> ModelRequest | None:
+        """The request taken apart, `None` where it is to go upstream unread."""
+        raise NotImplementedError
+
+    def write(self, request: ModelRequest, answer: Rewrite) -> bytes:
+        """The body with the messages that the engine chose."""
+        raise NotImplementedError
+
+    def without_sidecar(self, request: ModelRequest) -> bytes | None:
+        """The body that can go upstream when no engine can be asked; `None` for the body as it came."""
+        del request
+        return None
+
+    def compacted(self, request: ModelRequest, handle: Handle) -> tuple[str, bytes]:
+        """Content type and body of the answer to a compaction request, where the API has such requests."""
+        raise NotImplementedError
 
 
 def members_of(raw: bytes | Raw) -> dict[str, Raw] | None:
@@ -152,6 +176,35 @@ def number_of(raw: Raw | None) -> int:
 def flag_of(raw: Raw | None) -> bool:
     """Whether the member is `true`."""
     return raw is not None and bytes(raw) == b"true"
+
+
+def role_of(message: bytes | Raw) -> str:
+    """The message's role, empty where it has none."""
+    found = members_of(message) if b'"role"' in bytes(message) else None
+    return text_of(found.get("role")) if found is not None else ""
+
+
+def usage_of(event: bytes) -> Usage | None:
+    """The usage of the prompt that an event of a stream, or the whole body of an answer, reports."""
+    try:
+        answer = _answer.decode(event)
+    except msgspec.MsgspecError:
+        return None
+    found = (answer.message or answer.response or answer).usage
+    if found is None:
+        return None
+    read, written = found.cache_read_input_tokens or 0, found.cache_creation_input_tokens or 0
+    prompt = (found.input_tokens or found.prompt_tokens or 0) + read + written
+    if details := found.input_tokens_details or found.prompt_tokens_details:
+        read = details.cached_tokens or 0
+    return Usage(prompt, read, written) if prompt else None
+
+
+def error_body(status: int, message: str) -> bytes:
+    """An error of our own, in a form that clients of every API read."""
+    kind = "invalid_request_error" if status < 500 else "api_error"
+    error = {"type": kind, "message": message, "code": None, "param": None}
+    return msgspec.json.encode({"type": "error", "error": error})
 
 
 def fingerprint(*parts: bytes) -> str:

@@ -6,19 +6,21 @@ import time
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from sidecar.gateway.request import (
     HANDLE,
+    SYSTEM_ROLES,
     Handle,
+    ModelApi,
     ModelRequest,
     Rewrite,
-    Usage,
     fingerprint,
     flag_of,
     items_of,
     members_of,
     number_of,
+    role_of,
     sse,
     text_of,
 )
@@ -30,30 +32,9 @@ COMPACTION = "compaction"
 """Type of the item that stands for a compacted history."""
 SERVER_STATE = ("previous_response_id", "conversation")
 """Members by which the provider keeps the history: there is nothing here for an engine to choose from."""
-SYSTEM_ROLES = frozenset(("developer", "system"))
 
 
-class _Details(Struct):
-    cached_tokens: int | None = None
-
-
-class _Usage(Struct):
-    input_tokens: int | None = None
-    input_tokens_details: _Details | None = None
-
-
-class _Response(Struct):
-    usage: _Usage | None = None
-
-
-class _Answer(_Response):
-    response: _Response | None = None
-
-
-_answer = msgspec.json.Decoder(_Answer)
-
-
-class ResponsesApi:
+class ResponsesApi(ModelApi):
     """`POST /v1/responses`."""
 
     message_format: MessageFormat = "openai-responses"
@@ -78,7 +59,7 @@ class ResponsesApi:
         place = _handle_place(history)
         handle, since = place if place is not None else (None, 0)
         # Codex repeats its instructions and the user's messages in front of a handle; the latter are stored.
-        lead = [Raw(item) for item in history[:since] if _role_of(item) in SYSTEM_ROLES]
+        lead = [Raw(item) for item in history[:since] if role_of(item) in SYSTEM_ROLES]
         thread = headers.get("thread-id") or headers.get("session-id", "")
         session = f"codex:{thread}" if thread else _session_id(members, history)
         return ModelRequest(
@@ -140,23 +121,6 @@ class ResponsesApi:
             "usage": _NO_USAGE,
         }
 
-    def usage(self, event: bytes) -> Usage | None:
-        """As `ModelApi.usage`."""
-        try:
-            answer = _answer.decode(event)
-        except msgspec.MsgspecError:
-            return None
-        usage = answer.response.usage if answer.response is not None else answer.usage
-        if usage is None or not usage.input_tokens:
-            return None
-        details = usage.input_tokens_details
-        return Usage(usage.input_tokens, (details.cached_tokens or 0) if details is not None else 0, 0)
-
-    def error(self, status: int, message: str) -> bytes:
-        """As `ModelApi.error`."""
-        kind = "invalid_request_error" if status < 500 else "server_error"
-        return msgspec.json.encode({"error": {"message": message, "type": kind, "code": None, "param": None}})
-
 
 class CompactApi(ResponsesApi):
     """`POST /v1/responses/compact`, which answers with the history to go on with."""
@@ -169,7 +133,7 @@ class CompactApi(ResponsesApi):
         return request
 
     def _compacted_response(self, request: ModelRequest, handle: Handle) -> dict[str, object]:
-        kept = [Raw(item) for item in request.history if _role_of(item) == "user"][-1:]
+        kept = [Raw(item) for item in request.history if role_of(item) == "user"][-1:]
         answer = super()._compacted_response(request, handle)
         return {**answer, "object": "response.compaction", "output": [*kept, *_output(handle)]}
 
@@ -193,11 +157,6 @@ def _type_of(item: bytes) -> str:
     return text_of(found.get("type")) if found is not None else ""
 
 
-def _role_of(item: bytes) -> str:
-    found = members_of(item) if b'"role"' in item else None
-    return text_of(found.get("role")) if found is not None else ""
-
-
 def _handle_place(history: Sequence[bytes]) -> tuple[Handle, int] | None:
     """The newest of our handles, and the place behind it."""
     for place in range(len(history), 0, -1):
@@ -212,7 +171,7 @@ def _handle_place(history: Sequence[bytes]) -> tuple[Handle, int] | None:
 def _system_items(messages: Sequence[bytes]) -> int:
     """How many items at the beginning are the program's instructions."""
     for place, message in enumerate(messages):
-        if _role_of(message) not in SYSTEM_ROLES:
+        if role_of(message) not in SYSTEM_ROLES:
             return place
     return len(messages)
 

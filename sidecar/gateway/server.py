@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from time import monotonic
 from typing import cast
 
 import aiohttp
@@ -18,9 +15,10 @@ from multidict import CIMultiDict
 
 from sidecar.gateway.budget import Budgets
 from sidecar.gateway.chat_api import ChatApi
+from sidecar.gateway.content import KINDS, MOST_BYTES, UsageCopy, plain_body, says_too_long, start_of
 from sidecar.gateway.engine import Choice, EngineLink, Unavailable
 from sidecar.gateway.messages_api import MessagesApi
-from sidecar.gateway.request import ModelApi, ModelRequest, Rewrite, Usage
+from sidecar.gateway.request import ModelApi, ModelRequest, Rewrite, Usage, error_body
 from sidecar.gateway.responses_api import CompactApi, ResponsesApi
 from sidecar.gateway.savings import SavingsFile, spent_now
 
@@ -34,9 +32,6 @@ APIS: dict[str, ModelApi] = {
 
 OPT_OUT = "x-context-sidecar"
 """A request with this header set to `off` is passed through unread."""
-MOST_BYTES = 256 << 20
-"""Bytes of a request, as the sidecar's own limit for a frame."""
-MOST_ERROR_BYTES = 1 << 16
 CONNECT_S = 30.0
 
 _HOP_BY_HOP = frozenset(
@@ -55,12 +50,6 @@ _HOP_BY_HOP = frozenset(
         OPT_OUT,
     )
 )
-_OVERFLOW = re.compile(
-    rb"prompt is too long|context_length_exceeded|maximum context length|context window|"
-    rb"input length and `max_tokens` exceed|too many tokens",
-    re.IGNORECASE,
-)
-_BEFORE_OUTPUT = re.compile(rb"event: *response\.(created|in_progress|queued)\b")
 _NO_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 _log = logging.getLogger(__name__)
@@ -148,7 +137,7 @@ class Gateway:
         return await self._answer(incoming, api, body)
 
     async def _answer(self, incoming: web.Request, api: ModelApi, body: bytes) -> web.StreamResponse:
-        plain = _decompressed(body, incoming.headers.get("Content-Encoding", ""))
+        plain = plain_body(body, incoming.headers.get("Content-Encoding", ""))
         try:
             request = None if plain is None else api.read(incoming.headers, plain)
         except Exception:
@@ -265,6 +254,9 @@ class _Exchange:
         headers = _forwarded(self._incoming.headers)
         if sent is not self._body:
             headers.popall("Content-Encoding", None)
+        if self._request is not None and (accepted := headers.get("Accept-Encoding")) is not None:
+            # Of an answer in another encoding, neither usage nor what is wrong with the prompt could be read.
+            headers["Accept-Encoding"] = _readable_of(accepted)
         url = self._gateway.upstream(self._incoming)
         method = self._incoming.method
         data = sent if sent or method not in ("GET", "HEAD") else None
@@ -273,10 +265,8 @@ class _Exchange:
                 method, url, headers=headers, data=data, allow_redirects=False
             ) as upstream:
                 if again and self._request is not None:
-                    start = await _start(upstream, peeks=isinstance(self._api, ResponsesApi))
-                    if (upstream.status in (400, 413) or _failed(start)) and _OVERFLOW.search(
-                        _readable(start, upstream)
-                    ):
+                    start = await start_of(upstream, peeks=isinstance(self._api, ResponsesApi))
+                    if says_too_long(start, upstream):
                         retry = await self._shrunk()
                         if retry is not None:
                             return await self.forward(retry, again=False)
@@ -304,7 +294,7 @@ class _Exchange:
         if length is not None and length.isdigit():
             answer.content_length = int(length)
         await answer.prepare(self._incoming)
-        copy = _UsageCopy(self._api, upstream) if self._request is not None else None
+        copy = UsageCopy(upstream) if self._request is not None else None
         try:
             if start:
                 await answer.write(start)
@@ -330,104 +320,8 @@ class _Exchange:
         if self._api is None:
             return web.Response(status=status, text=message)
         return web.Response(
-            status=status, body=self._api.error(status, message), headers={"Content-Type": "application/json"}
+            status=status, body=error_body(status, message), headers={"Content-Type": "application/json"}
         )
-
-
-class _UsageCopy:
-    """Reads usage from a copy of an answer, however it is compressed, as far as that can be undone here."""
-
-    def __init__(self, api: ModelApi | None, upstream: aiohttp.ClientResponse) -> None:
-        self._api = api
-        self._streams = upstream.content_type == "text/event-stream"
-        self._decompress = _decompressor(upstream.headers.get("Content-Encoding", ""))
-        self._rest = b""
-        self._newest: Usage | None = None
-
-    def feed(self, chunk: bytes) -> None:
-        """Take in a piece."""
-        if self._decompress is None:
-            return
-        try:
-            self._rest += self._decompress(chunk)
-        except zlib.error:
-            self._decompress = None
-            return
-        if self._streams:
-            *lines, self._rest = self._rest.split(b"\n")
-            for line in lines:
-                if line.startswith(b"data:") and b'"usage"' in line:
-                    self._take(line[5:])
-        if len(self._rest) > MOST_BYTES:
-            self._decompress = None
-
-    def usage(self) -> Usage | None:
-        """The newest usage of a prompt."""
-        if not self._streams and self._decompress is not None:
-            self._take(self._rest)
-        return self._newest
-
-    def _take(self, data: bytes) -> None:
-        found = self._api.usage(data) if self._api is not None else None
-        if found is not None:
-            self._newest = found
-
-
-async def _start(upstream: aiohttp.ClientResponse, *, peeks: bool) -> bytes:
-    """As much of an answer as tells whether the prompt was too long.
-
-    An error is read whole. The Responses API may say so in a stream, before its first output.
-    """
-    start = b""
-    if upstream.status in (400, 413):
-        while len(start) < MOST_ERROR_BYTES and (piece := await upstream.content.readany()):
-            start += piece
-    elif peeks and upstream.status == 200 and not upstream.headers.get("Content-Encoding"):
-        since = monotonic()
-        while monotonic() - since < CONNECT_S and len(start) < MOST_ERROR_BYTES:
-            whole = start[: start.rfind(b"\n\n") + 1].split(b"\n\n")
-            if start and not all(_BEFORE_OUTPUT.search(event) for event in whole if event.strip()):
-                break
-            piece = await upstream.content.readany()
-            if not piece:
-                break
-            start += piece
-    return start
-
-
-def _failed(start: bytes) -> bool:
-    return b"event: response.failed" in start or b"event: error" in start
-
-
-def _readable(start: bytes, upstream: aiohttp.ClientResponse) -> bytes:
-    undo = _decompressor(upstream.headers.get("Content-Encoding", ""))
-    try:
-        return undo(start) if undo is not None else b""
-    except zlib.error:
-        return b""
-
-
-def _decompressor(encoding: str) -> Callable[[bytes], bytes] | None:
-    if encoding in ("", "identity"):
-        return bytes
-    if encoding in ("gzip", "deflate"):
-        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress
-    return None
-
-
-def _decompressed(body: bytes, encoding: str) -> bytes | None:
-    """The body of a request as JSON; `None` where it cannot be read here."""
-    undo = _decompressor(encoding)
-    if undo is None:
-        return None
-    if undo is bytes:
-        return body
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
-    try:
-        plain = unpacker.decompress(body, MOST_BYTES)
-    except zlib.error:
-        return None
-    return plain if unpacker.eof else None
 
 
 def _forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
@@ -436,6 +330,12 @@ def _forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
         if name.lower() not in _HOP_BY_HOP:
             kept.add(name, value)
     return kept
+
+
+def _readable_of(accepted: str) -> str:
+    """What a program accepts of the encodings that can be undone here."""
+    each = (part.strip() for part in accepted.split(","))
+    return ", ".join(part for part in each if part.partition(";")[0].lower() in KINDS) or "identity"
 
 
 def _written(api: ModelApi, request: ModelRequest, rewrite: Rewrite, body: bytes) -> bytes:

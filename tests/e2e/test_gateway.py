@@ -1,6 +1,7 @@
 """The gateway between a program and the API of its model: real processes, HTTP on loopback."""
 
 import asyncio
+import gzip
 import http.client
 import itertools
 import json
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +24,11 @@ from aiohttp import web
 
 from tests.e2e.processes_of import children_of
 from tests.model_api import Body, ModelApis, bare, prompt_tokens
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 LIMIT_S = 60.0
 COMMAND = str(Path(sys.executable).with_name("context-sidecar"))
@@ -68,11 +75,16 @@ class Running:
         return self._command("export", session["sessionId"]).splitlines()
 
     def _command(self, verb: str, *arguments: str) -> str:
-        command = [COMMAND, "sessions", verb, *arguments, "--namespace", "gateway"]
+        namespace = [] if verb == "savings" else ["--namespace", "gateway"]
+        command = [COMMAND, "sessions", verb, *arguments, *namespace]
         return subprocess.run(
             [*command, "--state-dir", str(self.state)],
             capture_output=True, text=True, timeout=LIMIT_S, check=True,
         ).stdout  # fmt: skip
+
+    def savings(self) -> list[Body]:
+        """What `sessions savings` says, a row a session."""
+        return json.loads(self._command("savings", "--json"))["sessions"]
 
     def close(self) -> str:
         """End it; returns what it wrote to standard error."""
@@ -403,6 +415,33 @@ def test_a_responses_stream_that_fails_for_its_length_is_asked_for_again(
     assert upstream.faults == []
 
 
+@pytest.mark.parametrize(
+    ("encoding", "packed"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstd.compress)]
+)
+def test_compressed_requests_and_answers_are_understood(
+    start: Start, upstream: ModelApis, encoding: str, packed: Callable[[bytes], bytes]
+) -> None:
+    usage = {"usage": {"input_tokens": 1234, "input_tokens_details": {"cached_tokens": 1000}}}
+    upstream.script = lambda _body, _number: web.Response(
+        body=packed(json.dumps(usage).encode()),
+        headers={"content-encoding": encoding, "content-type": "application/json"},
+    )
+    running = start("--window", "16k")
+    history = [*CODEX_OPENING, *(item for number in range(30) for item in items(number))]
+    headers = {**CODEX, "content-encoding": encoding, "accept-encoding": f"br, {encoding};q=0.5"}
+    body = json.dumps(codex_body(history)).encode()
+    status, answer, _ = running.ask("/v1/responses", packed(body), headers)
+    assert (status, answer) == (200, packed(json.dumps(usage).encode()))
+    sent = {name.lower(): value for name, value in upstream.headers[-1].items()}
+    assert b"line 3.93 of the log" not in upstream.bodies[-1], "it was rewritten"
+    assert "content-encoding" not in sent
+    assert sent["accept-encoding"] == f"{encoding};q=0.5"
+    assert running.ask("/v1/responses", packed(body)[:-20], headers)[0] == 400, "the provider's to judge"
+    running.close()
+    [row] = running.savings()
+    assert (row["sent"], row["cacheRead"]) == (1234, 1000)
+
+
 def test_a_program_of_chat_completions_gets_an_engine_too(start: Start, upstream: ModelApis) -> None:
     running = start("--window", "8k")
     history: list[Body] = [{"role": "system", "content": "Be brief."}]
@@ -467,13 +506,7 @@ def test_savings_agree_with_what_the_provider_counted(start: Start, upstream: Mo
     running = start("--window", "16k")
     history = claude_session(running, 50)
     running.close()
-    shown = subprocess.run(
-        [COMMAND, "sessions", "savings", "--json", "--state-dir", str(running.state)],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
-    [row] = msgspec.json.decode(shown.stdout)["sessions"]
+    [row] = running.savings()
     assert row["requests"] == 50
     assert row["sent"] == sum(map(prompt_tokens, upstream.requests))
     sizes = [prompt_tokens(claude_body(history[: 2 + 3 * number])) for number in range(50)]
