@@ -2070,7 +2070,7 @@ type WorkDoneProgressEnd struct {
 
 // FrameErrorData: Data of ParseError and InvalidRequest.
 type FrameErrorData struct {
-	// True where the same request may succeed later without a change.
+	// True if the same request may succeed later unchanged.
 	Retryable bool `json:"retryable"`
 
 	// What the caller can do about it, in one sentence.
@@ -2082,7 +2082,7 @@ type FrameErrorData struct {
 
 // ErrorData: What every error carries as `data`.
 type ErrorData struct {
-	// True where the same request may succeed later without a change.
+	// True if the same request may succeed later unchanged.
 	Retryable bool `json:"retryable"`
 
 	// What the caller can do about it, in one sentence.
@@ -2091,7 +2091,7 @@ type ErrorData struct {
 
 // InvalidParamsData: Data of InvalidParams.
 type InvalidParamsData struct {
-	// True where the same request may succeed later without a change.
+	// True if the same request may succeed later unchanged.
 	Retryable bool `json:"retryable"`
 
 	// What the caller can do about it, in one sentence.
@@ -2103,13 +2103,13 @@ type InvalidParamsData struct {
 	// What would have been accepted, such as protocol versions.
 	Supported []string `json:"supported,omitzero"`
 
-	// Dialect of the session, where the connection has another one.
+	// Dialect of the session, if the connection has another one.
 	MessageFormat MessageFormat `json:"messageFormat,omitempty"`
 }
 
 // EngineUnavailableData: Data of EngineUnavailable.
 type EngineUnavailableData struct {
-	// True where the same request may succeed later without a change.
+	// True if the same request may succeed later unchanged.
 	Retryable bool `json:"retryable"`
 
 	// What the caller can do about it, in one sentence.
@@ -2124,7 +2124,7 @@ type EngineUnavailableData struct {
 
 // ContextOverflowData: Data of ContextOverflow.
 type ContextOverflowData struct {
-	// True where the same request may succeed later without a change.
+	// True if the same request may succeed later unchanged.
 	Retryable bool `json:"retryable"`
 
 	// What the caller can do about it, in one sentence.
@@ -2133,37 +2133,37 @@ type ContextOverflowData struct {
 	// The smallest budget with which the same request succeeds, in tokens.
 	Required int64 `json:"required"`
 
-	// The budget that was asked for, in tokens.
+	// The budget that was requested, in tokens.
 	TokenBudget int64 `json:"tokenBudget"`
 }
 
 // SessionNotFoundData: Data of SessionNotFound.
 type SessionNotFoundData struct {
-	// True where the same request may succeed later without a change.
+	// True if the same request may succeed later unchanged.
 	Retryable bool `json:"retryable"`
 
 	// What the caller can do about it, in one sentence.
 	Hint string `json:"hint"`
 
-	// The session that was asked for.
+	// The session that was requested.
 	SessionID SessionID `json:"sessionId,omitempty"`
 }
 
 // HostCapabilityMissingData: Data of HostCapabilityMissing.
 type HostCapabilityMissingData struct {
-	// True where the same request may succeed later without a change.
+	// True if the same request may succeed later unchanged.
 	Retryable bool `json:"retryable"`
 
 	// What the caller can do about it, in one sentence.
 	Hint string `json:"hint"`
 
-	// What the host would have to declare in `hostCapabilities`.
+	// What the host must declare in `hostCapabilities`.
 	Capability string `json:"capability"`
 }
 
 // EngineFailedData: Data of EngineFailed.
 type EngineFailedData struct {
-	// True where the same request may succeed later without a change.
+	// True if the same request may succeed later unchanged.
 	Retryable bool `json:"retryable"`
 
 	// What the caller can do about it, in one sentence.
@@ -2172,16 +2172,16 @@ type EngineFailedData struct {
 	// The engine that failed.
 	EngineID EngineID `json:"engineId"`
 
-	// The method that it was asked for.
+	// The method that failed.
 	Method string `json:"method"`
 
-	// What it said, without traceback and local paths.
+	// Its error message, without traceback and local paths.
 	Message string `json:"message"`
 }
 
 // BusyData: Data of Busy.
 type BusyData struct {
-	// True where the same request may succeed later without a change.
+	// True if the same request may succeed later unchanged.
 	Retryable bool `json:"retryable"`
 
 	// What the caller can do about it, in one sentence.
@@ -2575,18 +2575,18 @@ func NewResult(method string) any {
 	return nil
 }
 
-// CodeParseError: The body is no JSON text in UTF-8, is empty, or has another charset. Its data is
+// CodeParseError: The body is not JSON text in UTF-8, is empty, or has another charset. Its data is
 // FrameErrorData.
 const CodeParseError = -32700
 
-// CodeInvalidRequest: The message is no single JSON-RPC request, its length is unusable, its id is
+// CodeInvalidRequest: The message is not a single JSON-RPC request, its length is unusable, its id is
 // taken, or it comes at the wrong time. Its data is FrameErrorData.
 const CodeInvalidRequest = -32600
 
-// CodeMethodNotFound: The server has no request of this name. Its data is ErrorData.
+// CodeMethodNotFound: The server has no method of this name. Its data is ErrorData.
 const CodeMethodNotFound = -32601
 
-// CodeInvalidParams: The params are no object, or a member is missing, of the wrong type, or not
+// CodeInvalidParams: The params are not an object, or a member is missing, of the wrong type, or not
 // acceptable. Its data is InvalidParamsData.
 const CodeInvalidParams = -32602
 
@@ -2611,8 +2611,8 @@ const CodeContextOverflow = 1002
 // data is SessionNotFoundData.
 const CodeSessionNotFound = 1003
 
-// CodeHostCapabilityMissing: The request needs something of the host that the host does not declare.
-// Its data is HostCapabilityMissingData.
+// CodeHostCapabilityMissing: The request needs a capability that the host does not declare. Its data
+// is HostCapabilityMissingData.
 const CodeHostCapabilityMissing = 1004
 
 // CodeEngineFailed: The engine raised an error or took too long. Its data is EngineFailedData.
@@ -2621,5 +2621,5 @@ const CodeEngineFailed = 1005
 // CodeStoreUnavailable: The store cannot be opened, read or written. Its data is ErrorData.
 const CodeStoreUnavailable = 1006
 
-// CodeBusy: More requests wait than the server is willing to hold. Its data is BusyData.
+// CodeBusy: The server's queue of waiting requests is full. Its data is BusyData.
 const CodeBusy = 1007

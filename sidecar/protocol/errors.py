@@ -1,7 +1,7 @@
 """The errors that a peer can receive: their numbers, names, data and advice.
 
-Numbers: what JSON-RPC and the Language Server Protocol define keeps their number. What this protocol adds
-counts upwards from 1001, outside of every range that those two reserve; a number is never used again.
+Numbers: errors of JSON-RPC and the Language Server Protocol keep their numbers. This protocol's own count up
+from 1001, outside every range that those two reserve; a number is never reused.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class ErrorData(Wire, frozen=True, kw_only=True):
     """What every error carries as `data`."""
 
     retryable: bool
-    """True where the same request may succeed later without a change."""
+    """True if the same request may succeed later unchanged."""
     hint: str
     """What the caller can do about it, in one sentence."""
 
@@ -48,7 +48,7 @@ class InvalidParamsData(ErrorData, frozen=True, kw_only=True):
     supported: list[str] | None = None
     """What would have been accepted, such as protocol versions."""
     message_format: AnyMessageFormat | None = None
-    """Dialect of the session, where the connection has another one."""
+    """Dialect of the session, if the connection has another one."""
 
 
 class EngineUnavailableData(ErrorData, frozen=True, kw_only=True):
@@ -66,21 +66,21 @@ class ContextOverflowData(ErrorData, frozen=True, kw_only=True):
     required: int
     """The smallest budget with which the same request succeeds, in tokens."""
     token_budget: int
-    """The budget that was asked for, in tokens."""
+    """The budget that was requested, in tokens."""
 
 
 class SessionNotFoundData(ErrorData, frozen=True, kw_only=True):
     """Data of SessionNotFound."""
 
     session_id: SessionId | None = None
-    """The session that was asked for."""
+    """The session that was requested."""
 
 
 class HostCapabilityMissingData(ErrorData, frozen=True, kw_only=True):
     """Data of HostCapabilityMissing."""
 
     capability: str
-    """What the host would have to declare in `hostCapabilities`."""
+    """What the host must declare in `hostCapabilities`."""
 
 
 class EngineFailedData(ErrorData, frozen=True, kw_only=True):
@@ -89,9 +89,9 @@ class EngineFailedData(ErrorData, frozen=True, kw_only=True):
     engine_id: EngineId
     """The engine that failed."""
     method: str
-    """The method that it was asked for."""
+    """The method that failed."""
     message: str
-    """What it said, without traceback and local paths."""
+    """Its error message, without traceback and local paths."""
 
 
 class BusyData(ErrorData, frozen=True, kw_only=True):
@@ -118,7 +118,7 @@ ERRORS = (
     ErrorEntry(
         PARSE_ERROR,
         "ParseError",
-        "The body is no JSON text in UTF-8, is empty, or has another charset.",
+        "The body is not JSON text in UTF-8, is empty, or has another charset.",
         FrameErrorData,
         False,
         "Send one JSON-RPC 2.0 message as JSON text in UTF-8.",
@@ -126,7 +126,7 @@ ERRORS = (
     ErrorEntry(
         INVALID_REQUEST,
         "InvalidRequest",
-        "The message is no single JSON-RPC request, its length is unusable, its id is taken, "
+        "The message is not a single JSON-RPC request, its length is unusable, its id is taken, "
         "or it comes at the wrong time.",
         FrameErrorData,
         False,
@@ -135,7 +135,7 @@ ERRORS = (
     ErrorEntry(
         METHOD_NOT_FOUND,
         "MethodNotFound",
-        "The server has no request of this name.",
+        "The server has no method of this name.",
         ErrorData,
         False,
         "Use one of the methods that the initialize answer lists.",
@@ -143,7 +143,7 @@ ERRORS = (
     ErrorEntry(
         INVALID_PARAMS,
         "InvalidParams",
-        "The params are no object, or a member is missing, of the wrong type, or not acceptable.",
+        "The params are not an object, or a member is missing, of the wrong type, or not acceptable.",
         InvalidParamsData,
         False,
         "Correct the member that data.path names.",
@@ -170,7 +170,7 @@ ERRORS = (
         "The request was cancelled and has had no effect.",
         ErrorData,
         True,
-        "Send it again if it is still wanted.",
+        "Send it again if you still need it.",
     ),
     ErrorEntry(
         ENGINE_UNAVAILABLE,
@@ -194,12 +194,12 @@ ERRORS = (
         "The session does not exist in this namespace, or belongs to another agent.",
         SessionNotFoundData,
         False,
-        "Send the messages along, or bootstrap the session first.",
+        "Send the messages with the request, or bootstrap the session first.",
     ),
     ErrorEntry(
         HOST_CAPABILITY_MISSING,
         "HostCapabilityMissing",
-        "The request needs something of the host that the host does not declare.",
+        "The request needs a capability that the host does not declare.",
         HostCapabilityMissingData,
         False,
         "Declare data.capability at initialize, or use an engine that does without.",
@@ -210,7 +210,7 @@ ERRORS = (
         "The engine raised an error or took too long.",
         EngineFailedData,
         False,
-        "See the log of the server; engine/doctor tells more about the engine.",
+        "See the server's log; engine/doctor describes the engine's state.",
     ),
     ErrorEntry(
         STORE_UNAVAILABLE,
@@ -223,10 +223,10 @@ ERRORS = (
     ErrorEntry(
         BUSY,
         "Busy",
-        "More requests wait than the server is willing to hold.",
+        "The server's queue of waiting requests is full.",
         BusyData,
         True,
-        "Wait for answers that are due, then send the request again.",
+        "Wait for outstanding answers, then resend the request.",
     ),
 )
 """Every error of the protocol."""

@@ -2190,7 +2190,7 @@ pub struct WorkDoneProgressEnd {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FrameErrorData {
-    /// True where the same request may succeed later without a change.
+    /// True if the same request may succeed later unchanged.
     pub retryable: bool,
     /// What the caller can do about it, in one sentence.
     pub hint: String,
@@ -2203,7 +2203,7 @@ pub struct FrameErrorData {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {
-    /// True where the same request may succeed later without a change.
+    /// True if the same request may succeed later unchanged.
     pub retryable: bool,
     /// What the caller can do about it, in one sentence.
     pub hint: String,
@@ -2213,7 +2213,7 @@ pub struct ErrorData {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvalidParamsData {
-    /// True where the same request may succeed later without a change.
+    /// True if the same request may succeed later unchanged.
     pub retryable: bool,
     /// What the caller can do about it, in one sentence.
     pub hint: String,
@@ -2223,7 +2223,7 @@ pub struct InvalidParamsData {
     /// What would have been accepted, such as protocol versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supported: Option<Vec<String>>,
-    /// Dialect of the session, where the connection has another one.
+    /// Dialect of the session, if the connection has another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_format: Option<MessageFormat>,
 }
@@ -2232,7 +2232,7 @@ pub struct InvalidParamsData {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineUnavailableData {
-    /// True where the same request may succeed later without a change.
+    /// True if the same request may succeed later unchanged.
     pub retryable: bool,
     /// What the caller can do about it, in one sentence.
     pub hint: String,
@@ -2248,13 +2248,13 @@ pub struct EngineUnavailableData {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextOverflowData {
-    /// True where the same request may succeed later without a change.
+    /// True if the same request may succeed later unchanged.
     pub retryable: bool,
     /// What the caller can do about it, in one sentence.
     pub hint: String,
     /// The smallest budget with which the same request succeeds, in tokens.
     pub required: i64,
-    /// The budget that was asked for, in tokens.
+    /// The budget that was requested, in tokens.
     pub token_budget: i64,
 }
 
@@ -2262,11 +2262,11 @@ pub struct ContextOverflowData {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionNotFoundData {
-    /// True where the same request may succeed later without a change.
+    /// True if the same request may succeed later unchanged.
     pub retryable: bool,
     /// What the caller can do about it, in one sentence.
     pub hint: String,
-    /// The session that was asked for.
+    /// The session that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
 }
@@ -2275,11 +2275,11 @@ pub struct SessionNotFoundData {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostCapabilityMissingData {
-    /// True where the same request may succeed later without a change.
+    /// True if the same request may succeed later unchanged.
     pub retryable: bool,
     /// What the caller can do about it, in one sentence.
     pub hint: String,
-    /// What the host would have to declare in `hostCapabilities`.
+    /// What the host must declare in `hostCapabilities`.
     pub capability: String,
 }
 
@@ -2287,15 +2287,15 @@ pub struct HostCapabilityMissingData {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineFailedData {
-    /// True where the same request may succeed later without a change.
+    /// True if the same request may succeed later unchanged.
     pub retryable: bool,
     /// What the caller can do about it, in one sentence.
     pub hint: String,
     /// The engine that failed.
     pub engine_id: EngineId,
-    /// The method that it was asked for.
+    /// The method that failed.
     pub method: String,
-    /// What it said, without traceback and local paths.
+    /// Its error message, without traceback and local paths.
     pub message: String,
 }
 
@@ -2303,7 +2303,7 @@ pub struct EngineFailedData {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BusyData {
-    /// True where the same request may succeed later without a change.
+    /// True if the same request may succeed later unchanged.
     pub retryable: bool,
     /// What the caller can do about it, in one sentence.
     pub hint: String,
@@ -2562,19 +2562,19 @@ impl Client {
     }
 }
 
-/// The body is no JSON text in UTF-8, is empty, or has another charset. Its data is
+/// The body is not JSON text in UTF-8, is empty, or has another charset. Its data is
 /// [`FrameErrorData`].
 pub const PARSE_ERROR: i64 = -32700;
 
-/// The message is no single JSON-RPC request, its length is unusable, its id is taken, or it
+/// The message is not a single JSON-RPC request, its length is unusable, its id is taken, or it
 /// comes at the wrong time. Its data is [`FrameErrorData`].
 pub const INVALID_REQUEST: i64 = -32600;
 
-/// The server has no request of this name. Its data is [`ErrorData`].
+/// The server has no method of this name. Its data is [`ErrorData`].
 pub const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The params are no object, or a member is missing, of the wrong type, or not acceptable. Its
-/// data is [`InvalidParamsData`].
+/// The params are not an object, or a member is missing, of the wrong type, or not acceptable.
+/// Its data is [`InvalidParamsData`].
 pub const INVALID_PARAMS: i64 = -32602;
 
 /// The server has a defect. Its data is [`ErrorData`].
@@ -2598,7 +2598,7 @@ pub const CONTEXT_OVERFLOW: i64 = 1002;
 /// [`SessionNotFoundData`].
 pub const SESSION_NOT_FOUND: i64 = 1003;
 
-/// The request needs something of the host that the host does not declare. Its data is
+/// The request needs a capability that the host does not declare. Its data is
 /// [`HostCapabilityMissingData`].
 pub const HOST_CAPABILITY_MISSING: i64 = 1004;
 
@@ -2608,5 +2608,5 @@ pub const ENGINE_FAILED: i64 = 1005;
 /// The store cannot be opened, read or written. Its data is [`ErrorData`].
 pub const STORE_UNAVAILABLE: i64 = 1006;
 
-/// More requests wait than the server is willing to hold. Its data is [`BusyData`].
+/// The server's queue of waiting requests is full. Its data is [`BusyData`].
 pub const BUSY: i64 = 1007;

@@ -14,16 +14,16 @@ import type {
 
 /** The number of every error of the protocol. */
 export const ErrorCode = {
-  /** The body is no JSON text in UTF-8, is empty, or has another charset. */
+  /** The body is not JSON text in UTF-8, is empty, or has another charset. */
   ParseError: -32700,
   /**
-   * The message is no single JSON-RPC request, its length is unusable, its id is taken, or it comes at the
-   * wrong time.
+   * The message is not a single JSON-RPC request, its length is unusable, its id is taken, or it comes at
+   * the wrong time.
    */
   InvalidRequest: -32600,
-  /** The server has no request of this name. */
+  /** The server has no method of this name. */
   MethodNotFound: -32601,
-  /** The params are no object, or a member is missing, of the wrong type, or not acceptable. */
+  /** The params are not an object, or a member is missing, of the wrong type, or not acceptable. */
   InvalidParams: -32602,
   /** The server has a defect. */
   InternalError: -32603,
@@ -37,13 +37,13 @@ export const ErrorCode = {
   ContextOverflow: 1002,
   /** The session does not exist in this namespace, or belongs to another agent. */
   SessionNotFound: 1003,
-  /** The request needs something of the host that the host does not declare. */
+  /** The request needs a capability that the host does not declare. */
   HostCapabilityMissing: 1004,
   /** The engine raised an error or took too long. */
   EngineFailed: 1005,
   /** The store cannot be opened, read or written. */
   StoreUnavailable: 1006,
-  /** More requests wait than the server is willing to hold. */
+  /** The server's queue of waiting requests is full. */
   Busy: 1007,
 } as const;
 

@@ -1566,7 +1566,7 @@ export interface WorkDoneProgressEnd {
 
 /** Data of ParseError and InvalidRequest. */
 export interface FrameErrorData {
-  /** True where the same request may succeed later without a change. */
+  /** True if the same request may succeed later unchanged. */
   retryable: boolean;
   /** What the caller can do about it, in one sentence. */
   hint: string;
@@ -1576,7 +1576,7 @@ export interface FrameErrorData {
 
 /** What every error carries as `data`. */
 export interface ErrorData {
-  /** True where the same request may succeed later without a change. */
+  /** True if the same request may succeed later unchanged. */
   retryable: boolean;
   /** What the caller can do about it, in one sentence. */
   hint: string;
@@ -1584,7 +1584,7 @@ export interface ErrorData {
 
 /** Data of InvalidParams. */
 export interface InvalidParamsData {
-  /** True where the same request may succeed later without a change. */
+  /** True if the same request may succeed later unchanged. */
   retryable: boolean;
   /** What the caller can do about it, in one sentence. */
   hint: string;
@@ -1592,13 +1592,13 @@ export interface InvalidParamsData {
   path?: string | null | undefined;
   /** What would have been accepted, such as protocol versions. */
   supported?: readonly string[] | null | undefined;
-  /** Dialect of the session, where the connection has another one. */
+  /** Dialect of the session, if the connection has another one. */
   messageFormat?: MessageFormat | null | undefined;
 }
 
 /** Data of EngineUnavailable. */
 export interface EngineUnavailableData {
-  /** True where the same request may succeed later without a change. */
+  /** True if the same request may succeed later unchanged. */
   retryable: boolean;
   /** What the caller can do about it, in one sentence. */
   hint: string;
@@ -1610,53 +1610,53 @@ export interface EngineUnavailableData {
 
 /** Data of ContextOverflow. */
 export interface ContextOverflowData {
-  /** True where the same request may succeed later without a change. */
+  /** True if the same request may succeed later unchanged. */
   retryable: boolean;
   /** What the caller can do about it, in one sentence. */
   hint: string;
   /** The smallest budget with which the same request succeeds, in tokens. */
   required: number;
-  /** The budget that was asked for, in tokens. */
+  /** The budget that was requested, in tokens. */
   tokenBudget: number;
 }
 
 /** Data of SessionNotFound. */
 export interface SessionNotFoundData {
-  /** True where the same request may succeed later without a change. */
+  /** True if the same request may succeed later unchanged. */
   retryable: boolean;
   /** What the caller can do about it, in one sentence. */
   hint: string;
-  /** The session that was asked for. */
+  /** The session that was requested. */
   sessionId?: SessionId | null | undefined;
 }
 
 /** Data of HostCapabilityMissing. */
 export interface HostCapabilityMissingData {
-  /** True where the same request may succeed later without a change. */
+  /** True if the same request may succeed later unchanged. */
   retryable: boolean;
   /** What the caller can do about it, in one sentence. */
   hint: string;
-  /** What the host would have to declare in `hostCapabilities`. */
+  /** What the host must declare in `hostCapabilities`. */
   capability: string;
 }
 
 /** Data of EngineFailed. */
 export interface EngineFailedData {
-  /** True where the same request may succeed later without a change. */
+  /** True if the same request may succeed later unchanged. */
   retryable: boolean;
   /** What the caller can do about it, in one sentence. */
   hint: string;
   /** The engine that failed. */
   engineId: EngineId;
-  /** The method that it was asked for. */
+  /** The method that failed. */
   method: string;
-  /** What it said, without traceback and local paths. */
+  /** Its error message, without traceback and local paths. */
   message: string;
 }
 
 /** Data of Busy. */
 export interface BusyData {
-  /** True where the same request may succeed later without a change. */
+  /** True if the same request may succeed later unchanged. */
   retryable: boolean;
   /** What the caller can do about it, in one sentence. */
   hint: string;
