@@ -17,7 +17,9 @@ from sidecar.messages.dialects import dialect
 from sidecar.messages.importers import Span
 from sidecar.messages.pairing import turn_id
 from sidecar.messages.text import plain_text
+from sidecar.plurals import counted
 from sidecar.store.search import SearchQuery
+from sidecar.store.search.excerpt import best_passage
 from sidecar.store.stored import SessionHead, SessionRef
 
 LONGEST_NAME = 80
@@ -194,7 +196,7 @@ def _folds(view: View, spans: list[Span]) -> Iterator[types.FoldingRange]:
 MOST_SESSIONS = 200
 MOST_MESSAGES = 20
 LONGEST_SESSION_NAME = 80
-"""Characters of a message that its symbol shows."""
+"""Characters that are shown of a message that was found: those around what matches."""
 
 
 def register_workspace_symbols(server: TranscriptServer) -> None:
@@ -220,7 +222,7 @@ async def sessions_found(server: TranscriptServer, query: str) -> list[types.Wor
             stored.namespace, SearchQuery(text=query, limit=MOST_MESSAGES)
         )
         for hit in hits.hits:
-            symbols += await _stored_message(server, hit.ref, hit.position)
+            symbols += await _stored_message(server, hit.ref, hit.position, query)
     return symbols
 
 
@@ -231,12 +233,12 @@ def _names(head: SessionHead) -> str:
 def _session_symbol(head: SessionHead) -> types.WorkspaceSymbol:
     name = head.session_key or head.ref.session_id
     place = types.LocationUriOnly(session_uri(head.ref.session_id))
-    inside = f"{head.message_count} messages"
+    inside = counted(head.message_count, "message")
     return types.WorkspaceSymbol(place, name, SymbolKind.Namespace, container_name=inside)
 
 
 async def _stored_message(
-    server: TranscriptServer, ref: SessionRef, position: int
+    server: TranscriptServer, ref: SessionRef, position: int, query: str
 ) -> list[types.WorkspaceSymbol]:
     assert server.stored is not None
     store = server.stored.store
@@ -244,7 +246,8 @@ async def _stored_message(
     if head is None or not messages:
         return []
     reading = dialect(head.message_format).read(messages[0].body)
-    said = " ".join(plain_text(reading)[: 8 * LONGEST_SESSION_NAME].split())[:LONGEST_SESSION_NAME]
+    about = best_passage(plain_text(reading), query, 2 * LONGEST_SESSION_NAME)
+    said = best_passage(" ".join(about.split()), query, LONGEST_SESSION_NAME)
     place = types.LocationUriOnly(f"{session_uri(ref.session_id)}#{position}")
     inside = f"{head.session_key or ref.session_id} {messages[0].turn_id}"
     name = f"{reading.wire_role}: {said}"

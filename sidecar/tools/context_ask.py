@@ -7,6 +7,7 @@ from typing import ClassVar
 from msgspec import UNSET, Struct, UnsetType, json
 
 from sidecar.messages.terse_tags import one_line
+from sidecar.store.search.excerpt import cut
 from sidecar.tools.arguments import Number, read_arguments, whole
 from sidecar.tools.asking.evidence import Bounds, Evidence, Piece
 from sidecar.tools.asking.planning import Asked, Bound, Inquiry
@@ -22,7 +23,6 @@ from sidecar.tools.context_ask_schema import (
 )
 from sidecar.tools.context_expand import Named
 from sidecar.tools.contract import ToolFailed, ToolOutcome, ToolSession
-from sidecar.tools.passages import cut
 from sidecar.tools.times import read_time, show_time
 
 SECONDS = 90.0

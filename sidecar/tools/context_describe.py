@@ -7,13 +7,13 @@ from typing import ClassVar
 from msgspec import UNSET, Struct, UnsetType, json
 
 from sidecar.messages.terse_tags import one_line
+from sidecar.store.search.excerpt import cut
 from sidecar.store.stored import StoredMessage, SummaryNode
 from sidecar.tools.arguments import read_arguments
 from sidecar.tools.bounding import closed
 from sidecar.tools.context_expand import Named
 from sidecar.tools.contract import ToolFailed, ToolOutcome, ToolSession
 from sidecar.tools.coverage import Coverage
-from sidecar.tools.passages import cut
 from sidecar.tools.times import show_time
 
 BEGINNING = 120

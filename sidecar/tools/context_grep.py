@@ -9,13 +9,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType, json
 from sidecar.messages.terse_tags import one_line
 from sidecar.messages.text import searchable
 from sidecar.store.search import SearchHit, SearchKind, SearchQuery, SearchResult
+from sidecar.store.search.excerpt import Passage, cut, passage_for
 from sidecar.tools.arguments import Number, read_arguments, whole
 from sidecar.tools.bounding import CLOSING, LIMIT
 from sidecar.tools.context_expand import Named
 from sidecar.tools.context_grep_schema import DESCRIPTION, INPUT_SCHEMA
 from sidecar.tools.contract import ToolOutcome, ToolSession
 from sidecar.tools.coverage import Coverage
-from sidecar.tools.passages import Passage, cut, passage_for
 from sidecar.tools.times import read_time
 
 MATCHES = 20

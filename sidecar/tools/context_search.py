@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from sidecar.store.search import SearchQuery
+from sidecar.store.search.excerpt import around, cut
 from sidecar.tools.arguments import Count, Number, read_arguments, whole
 from sidecar.tools.bounding import bounded
 from sidecar.tools.context_search_schema import DESCRIPTION, INPUT_SCHEMA
 from sidecar.tools.contract import ArgumentError, ToolFailed, ToolOutcome, ToolSession
-from sidecar.tools.passages import around, cut
 from sidecar.tools.relevant import most_relevant
 from sidecar.tools.rendering import Shown, show, tool_names
 

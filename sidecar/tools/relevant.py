@@ -11,10 +11,10 @@ from sidecar.messages.text import plain_text
 from sidecar.recall.passages import rough_tokens
 from sidecar.recall.retrieval import HITS, users_word, weighed
 from sidecar.store.search import SearchQuery
+from sidecar.store.search.excerpt import best_passage, cut
 from sidecar.store.stored import StoredMessage
 from sidecar.tools.bounding import CLOSING, LIMIT, closed
 from sidecar.tools.contract import ToolOutcome, ToolSession
-from sidecar.tools.passages import best_passage, cut
 from sidecar.tools.rendering import show, tool_names
 
 MOST = 100

@@ -188,9 +188,21 @@ def test_workspace_symbols_are_stored_sessions_and_messages_in_them(editor: Edit
     found = editor.ask("workspace/symbol", {"query": "basalt"})["result"]
     assert [symbol["name"] for symbol in found] == ["user: granite and basalt"]
     assert found[0]["location"]["uri"] == "context-sidecar://session/stones%2F1#1"
-    assert (named[0]["containerName"], found[0]["containerName"]) == ("1 messages", "stones/1 t1")
+    assert (named[0]["containerName"], found[0]["containerName"]) == ("1 message", "stones/1 t1")
     everything = editor.ask("workspace/symbol", {"query": ""})["result"]
     assert [symbol["name"] for symbol in everything][:2] == ["trees", "stones/1"]
+
+
+def test_a_message_that_was_found_is_shown_where_it_matches(editor: Editor) -> None:
+    around = "gravel and sand\n" * 400
+    for text in (f"{around}the feldspar lies here\n{around}", "feldspar at the beginning " + around):
+        message = {"role": "user", "content": text}
+        editor.ask("context/ingest", {"sessionId": "quarry", "message": message})
+    found = editor.ask("workspace/symbol", {"query": "feldspar"})["result"]
+    names = sorted(symbol["name"] for symbol in found)
+    assert [name.startswith("user: feldspar at the beginning") for name in names] == [True, False]
+    assert "the feldspar lies here" in names[1] and names[1].startswith("user: …") and names[1].endswith("…")
+    assert all(len(name) < 100 and "\n" not in name for name in names)
 
 
 def test_hover_in_a_stored_session_tells_what_became_of_the_message(editor: Editor) -> None:

@@ -68,3 +68,15 @@ def test_the_same_text_for_another_call_is_whole() -> None:
     stubs.add([WRITER.stub(_entry(_result("word " * 500)))])
     other = _entry(_result("word " * 500, "call_2"))
     assert stubs.shown(other) is other
+
+
+def test_what_stands_replaced_counts_as_memory_with_its_whole_message() -> None:
+    stubs, large = Stubs(WRITER), _entry(_result("word " * 50_000))
+    assert stubs.weight == 0
+    stubs.add([WRITER.stub(large)])
+    remembered = stubs.weight
+    assert remembered > 0
+    stubs.shown(large)
+    assert stubs.weight > remembered + len(large.raw)
+    stubs.forget_shown()
+    assert stubs.weight == remembered

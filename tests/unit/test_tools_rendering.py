@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sidecar.messages.contract import Mark
 from sidecar.messages.dialects import dialect
+from sidecar.store.search.excerpt import around, best_passage, cut
 from sidecar.store.stored import StoredMessage
 from sidecar.tools.bounding import LIMIT, bounded, closed
-from sidecar.tools.passages import around, best_passage, cut
 from sidecar.tools.rendering import Shown, in_ranges, show, tool_names
 from tests.guard_kit import MARKS
 

@@ -19,7 +19,9 @@ NONE_YET = 1 << 62
 WORTH = 0.8
 """A reference that keeps more than this of a result's tokens is not worth it."""
 MOST = 1_000
-"""Replaced messages of a session that are remembered, beside those that are needed."""
+"""Replaced messages of a session that are remembered, in addition to those that are needed."""
+ONE = 600
+"""Bytes that one of them takes: as it is remembered, and as it was encoded last."""
 
 
 class Stubs:
@@ -40,6 +42,13 @@ class Stubs:
         self._shown: dict[str, Entry] = {}
         self._kept: bytes | None = None
         """What was loaded or encoded last."""
+
+    @property
+    def weight(self) -> int:
+        """Memory that the replacements take, in bytes, roughly."""
+        shown = sum(len(entry.raw) for entry in self._shown.values())
+        whole = sum(len(entry.whole.raw) for entry in self._shown.values() if entry.whole)
+        return ONE * (len(self._known) + len(self._shown)) + shown + whole
 
     def load(self, kept: bytes | None) -> None:
         """Take over what `encoded` gave; what cannot be read is as good as nothing."""

@@ -249,13 +249,16 @@ class LiveSession:
         """Memory that the session takes, in bytes, roughly."""
         transcript = self.transcript.weight if self.transcript is not None else 0
         shown = max((each.size for each in self.shown), default=0)
-        return BARE + self.stored.weight + transcript + self.results.weight + shown
+        views = sum(stubs.weight for stubs in self.stubs.values())
+        return BARE + self.stored.weight + transcript + self.results.weight + shown + views
 
     def shrink(self, *, results: int) -> None:
         """Forget what can be read or computed again, and all answers but the newest `results`."""
         self.transcript = None
         self.stored.forget()
         self.results.forget(all_but=results)
+        for stubs in self.stubs.values():
+            stubs.forget_shown()
         if not results and self._epoch_on_its_way is None:
             self._continuity = None
 

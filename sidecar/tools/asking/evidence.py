@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from sidecar.messages.text import searchable
 from sidecar.store.search import SearchError, SearchKind, SearchQuery
+from sidecar.store.search.excerpt import Passage, passage_for
 from sidecar.tools.contract import ToolSession
-from sidecar.tools.passages import Passage, passage_for
 
 FOUND = 8
 """Messages that are taken of one search."""

@@ -69,8 +69,12 @@ def best_passage(text: str, question: str, length: int) -> str:
             windows.update(range(max(place - _STEP + 1, 0), min(place, last) + 1))
         for number in windows:
             worth[number] += weight
-    start = worth.index(max(worth)) * step
-    return cut(text, start, length)
+    most = max(worth)
+    first = stop = worth.index(most)
+    while most and stop < len(worth) and worth[stop] == most:
+        stop += 1
+    # The middle one of windows that hold the same words has some text before and behind them.
+    return cut(text, (first + max(stop - 1, first)) // 2 * step, length)
 
 
 def cut(text: str, start: int, length: int) -> str:
