@@ -18,7 +18,7 @@ from sidecar.cli.failures import CommandFailed
 from sidecar.client.messages import StoredMessage
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import DIALECTS, dialect
-from sidecar.messages.importers import TranscriptError, load
+from sidecar.messages.importers import Source, TranscriptError, conversations, read
 from sidecar.messages.importers.transcript import nothing_in
 from sidecar.messages.shapes import shapes
 from sidecar.messages.terse_tags import may_have_tags, summaries
@@ -105,6 +105,10 @@ def read_sessions(path: Path) -> list[tuple[Context, list[TerseEntry]]]:
     try:
         return [read_files(path)]
     except CommandFailed as refused:
+        found = conversations(path.read_bytes().removeprefix(b"\xef\xbb\xbf").strip())
+        if found:
+            several = len(found) > 1
+            return [(_imported(one.source, one.id, path.name, refused, several), []) for one in found]
         return [(_transcript(path, refused), [])]
 
 
@@ -152,12 +156,22 @@ def _transcript(path: Path, refused: CommandFailed) -> Context:
         first = cast("MessageFormat", next(name for name in DIALECTS if name in spoken))
         entries = [ContextEntry(Raw(line), f"row-{n}") for n, line in enumerate(lines, 1)]
         return Context(path.stem, first, entries)
+    return _imported(path, path.stem, path.name, refused)
+
+
+def _imported(
+    source: Source, session_id: str, named: str, refused: CommandFailed, may_be_empty: bool = False
+) -> Context:
+    """What an importer reads from a source; `named` is the file in errors. An empty conversation of an export
+    is a session without messages if it `may_be_empty`."""
     try:
-        transcript = load(path)
+        transcript = read(source)
     except TranscriptError as error:
-        raise CommandFailed(f"{path.name}: {error}") from refused
-    if not transcript.items:
-        raise CommandFailed(f"{path.name}: {nothing_in(transcript.skipped)}")
+        if may_be_empty:
+            return Context(session_id, "openai", [])
+        raise CommandFailed(f"{named}: {error}") from refused
+    if not transcript.items and not may_be_empty:
+        raise CommandFailed(f"{named}: {session_id}: {nothing_in(transcript.skipped)}")
     known = Counter(item.message_id for item in transcript.items)
     entries = [
         ContextEntry(
@@ -168,7 +182,7 @@ def _transcript(path: Path, refused: CommandFailed) -> Context:
         )
         for n, item in enumerate(transcript.items, 1)
     ]
-    return Context(path.stem, cast("MessageFormat", transcript.message_format), entries)
+    return Context(session_id, cast("MessageFormat", transcript.message_format), entries)
 
 
 def terse_entries(message_format: str, entries: Sequence[ContextEntry]) -> list[TerseEntry]:

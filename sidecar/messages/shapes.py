@@ -15,8 +15,10 @@ from sidecar.messages.dialects.decoding import items, members
 
 GEMINI = "Gemini"
 AI_SDK = "Vercel AI SDK"
-FOREIGN = (GEMINI, AI_SDK)
-"""Formats of other programs that no dialect reads."""
+LANGCHAIN = "LangChain"
+OPENCODE = "opencode"
+FOREIGN = (GEMINI, AI_SDK, LANGCHAIN, OPENCODE)
+"""Formats of other programs, which no dialect reads."""
 
 _ANTHROPIC_BLOCKS = frozenset(
     ("text", "image", "document", "search_result", "thinking", "redacted_thinking", "container_upload")
@@ -73,6 +75,9 @@ class _Message:
         self.kinds = _kinds(content)
         """The types of the content's parts; `None` where it is no list of parts."""
         self.parts = _kinds(bytes(found.get("parts", b"")))
+        self.is_plain = self.parts is None and "toolInvocations" not in self.names
+        """Whether it has no member that only other programs use for what a message says."""
+        self.constructs = bytes(found.get("id", b"")) if self.type == "constructor" else b""
 
     def holds(self, known: Callable[[str], bool]) -> bool:
         """Whether there is content, and it has no other parts than known ones."""
@@ -126,10 +131,26 @@ def _gemini(message: _Message) -> bool:
     if message.role == "model" or message.type == "gemini":
         return True
     parts = message.parts
-    return parts is not None and "content" not in message.names and not any(parts)
+    return parts is not None and not message.names & {"content", "info"} and not any(parts)
+
+
+def _langchain(message: _Message) -> bool:
+    if message.constructs:
+        return b"langchain" in message.constructs and "kwargs" in message.names
+    if message.type in ("human", "ai"):
+        return bool(message.names & {"data", "content"})
+    return message.type in ("system", "tool", "function") and (
+        "data" in message.names or message.role is None
+    )
+
+
+def _opencode(message: _Message) -> bool:
+    return "info" in message.names and message.parts is not None
 
 
 def _ai_sdk(message: _Message) -> bool:
+    if "info" in message.names:
+        return False
     if message.parts is not None:
         return bool(message.parts) and all(message.parts)
     if "toolInvocations" in message.names:
@@ -139,12 +160,14 @@ def _ai_sdk(message: _Message) -> bool:
 
 
 _SHAPES: dict[str, Callable[[_Message], bool]] = {
-    "openai": lambda message: message.parts is None and _openai(message),
-    "anthropic": lambda message: message.parts is None and _anthropic(message),
-    "openai-responses": lambda message: message.parts is None and _responses(message),
-    "openclaw": lambda message: message.parts is None and _openclaw(message),
+    "openai": lambda message: message.is_plain and _openai(message),
+    "anthropic": lambda message: message.is_plain and _anthropic(message),
+    "openai-responses": lambda message: message.is_plain and _responses(message),
+    "openclaw": lambda message: message.is_plain and _openclaw(message),
     GEMINI: _gemini,
     AI_SDK: _ai_sdk,
+    LANGCHAIN: _langchain,
+    OPENCODE: _opencode,
 }
 
 

@@ -65,25 +65,19 @@ def test_one_message_a_line_is_told_apart_though_the_first_is_plain_text(
 
 
 GEMINI = [{"role": "user", "parts": [{"text": "look"}]}, {"role": "model", "parts": [{"text": "blue"}]}]
-UI = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "look"}]}]
 PI = [{"role": "user", "content": "look"}, {"role": "toolResult", "toolCallId": "c", "content": []}]
 
 
 @pytest.mark.parametrize(
     ("document", "named"),
     [
-        (GEMINI, "Gemini"),
-        ({"history": GEMINI}, "Gemini"),
-        ({"messages": GEMINI}, "Gemini"),
-        ({"messages": [{"type": "user", "content": "x"}, {"type": "gemini", "content": "y"}]}, "Gemini"),
-        (UI, "Vercel AI SDK"),
-        ({"id": "chat", "messages": UI}, "Vercel AI SDK"),
-        ([{"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c"}]}], "Vercel AI SDK"),
+        ([*GEMINI, *BLOCKS], "Gemini"),
+        ([*CHAT, *GEMINI], "Gemini"),
         (PI, "pi or OpenClaw"),
         ([{"type": "function_call", "call_id": "c", "name": "f"}], "Responses"),
     ],
 )
-def test_messages_of_other_programs_are_refused_with_what_comes_close(
+def test_messages_of_several_formats_are_refused_with_what_comes_close(
     tmp_path: Path, document: object, named: str
 ) -> None:
     with pytest.raises(TranscriptError, match=named) as refused:

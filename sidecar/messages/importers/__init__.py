@@ -9,6 +9,8 @@ from pathlib import Path
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
 from sidecar.messages.importers.documents import FORMATS, detect
+from sidecar.messages.importers.exports import Conversation, conversations
+from sidecar.messages.importers.foreign import LISTS
 from sidecar.messages.importers.transcript import (
     Imported,
     Kept,
@@ -21,12 +23,14 @@ from sidecar.messages.importers.transcript import (
 
 __all__ = [
     "FORMATS",
+    "Conversation",
     "Imported",
     "Source",
     "Span",
     "Text",
     "Transcript",
     "TranscriptError",
+    "conversations",
     "detect",
     "load",
     "read",
@@ -90,6 +94,18 @@ def _importer(name: str) -> Callable[[Source], Transcript]:
         from sidecar.messages.importers.documents import load_anthropic as importer
     elif name == "swe-agent":
         from sidecar.messages.importers.documents import load_trajectory as importer
+    elif name in ("kimi", "aider"):
+        from sidecar.messages.importers import foreign
+
+        importer = foreign.kimi if name == "kimi" else foreign.aider
+    elif name in ("chatgpt", "claude-ai"):
+        from sidecar.messages.importers import exports
+
+        importer = exports.chatgpt if name == "chatgpt" else exports.claude_ai
+    elif name in LISTS:
+        from sidecar.messages.importers.documents import load_foreign
+
+        importer = partial(load_foreign, name=name)
     else:
         from sidecar.messages.importers.documents import load_chat as importer
     return importer

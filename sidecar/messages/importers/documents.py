@@ -15,6 +15,8 @@ from msgspec import Raw, Struct
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
 from sidecar.messages.dialects.decoding import MessageDecoder, items, json_text
+from sidecar.messages.importers import exports
+from sidecar.messages.importers.foreign import LISTS, is_aider
 from sidecar.messages.importers.transcript import (
     BAD_LINE,
     BYTE_ORDER_MARK,
@@ -30,7 +32,7 @@ from sidecar.messages.importers.transcript import (
     one_line,
     placed_lines,
 )
-from sidecar.messages.shapes import FOREIGN, shapes
+from sidecar.messages.shapes import AI_SDK, FOREIGN, GEMINI, LANGCHAIN, OPENCODE, shapes
 
 FORMATS: tuple[str, ...] = (
     "openai-chat",
@@ -40,11 +42,20 @@ FORMATS: tuple[str, ...] = (
     "pi",
     "openclaw",
     "swe-agent",
+    "gemini",
+    "ai-sdk",
+    "langchain",
+    "opencode",
+    "kimi",
+    "aider",
+    "chatgpt",
+    "claude-ai",
 )
 
 _EXPECTED = (
-    "expected a Claude Code, Codex, pi or OpenClaw session (JSON Lines), messages of OpenAI chat completions "
-    "or Anthropic (JSON), or a SWE-agent trajectory"
+    "expected a session of Claude Code, Codex, pi, OpenClaw, Gemini CLI, Kimi CLI, Aider or opencode, an "
+    "export of ChatGPT or claude.ai, a SWE-agent trajectory, or messages of OpenAI chat completions, "
+    "Anthropic, the Vercel AI SDK or LangChain"
 )
 _LOOK = 50
 _CODEX_ROWS = frozenset(
@@ -55,6 +66,7 @@ _PI_ROWS = frozenset(("session", "message", "model_change", "thinking_level_chan
 _CLAUDE_IDS = frozenset(("uuid", "sessionId", "session_id"))
 _LISTED = {"openai": "openai-chat", "anthropic": "anthropic-messages"}
 """The formats whose files are lists of messages, by dialect."""
+_FOREIGN = {GEMINI: "gemini", AI_SDK: "ai-sdk", LANGCHAIN: "langchain", OPENCODE: "opencode"}
 _NAMES = {"openai-responses": "OpenAI's Responses API", "openclaw": "pi or OpenClaw"}
 _ANTHROPIC_SIGNS = (b'"tool_use"', b'"tool_result"', b'"thinking"', b'"anthropic_version"', b'"tool_use_id"')
 
@@ -68,6 +80,8 @@ def detect(source: Source) -> str:
     first = next(lines(source), b"").strip()
     if not first:
         raise TranscriptError(f"the file is empty; {_EXPECTED}")
+    if is_aider(first):
+        return "aider"
     spoken: list[bytes] = []
     for line in islice(lines(source), _LOOK):
         members = _members(line)
@@ -85,6 +99,8 @@ def detect(source: Source) -> str:
 
 def _row_format(members: dict[str, Raw]) -> str | None:
     kind = _text(members.get("type"))
+    if (_text(members.get("role")) or "").startswith("_"):
+        return "kimi"
     if "payload" in members and kind in _CODEX_ROWS:
         return "codex"
     if "uuid" in members and "parentUuid" in members:
@@ -108,13 +124,17 @@ def _document_format(source: Source) -> str:
     data = source.read_bytes().removeprefix(b"\xef\xbb\xbf").strip()
     if not is_document(data):
         raise TranscriptError(f"the file is neither JSON nor JSON Lines of a known kind; {_EXPECTED}")
+    if (export := exports.format_of(data)) is not None:
+        return export
     members = _members(data) or {}
-    history, messages = (_items(members.get(name)) for name in ("history", "messages"))
+    history = _items(members.get("history"))
+    messages = _items(members.get("messages") or members.get("contents"))
     if data[:1] == b"[":
         messages = _items(Raw(data))
     elif history is not None:
-        if _format_of_lists(history, "an entry of `history`") == "openai-chat":
-            return "swe-agent"
+        found = _format_of_lists(history, "an entry of `history`")
+        if found in ("openai-chat", "gemini"):
+            return "swe-agent" if found == "openai-chat" else found
         raise TranscriptError(f"the `history` is no SWE-agent trajectory's; {_EXPECTED}")
     if not messages:
         raise TranscriptError(f"the JSON holds no messages; {_EXPECTED}")
@@ -139,9 +159,15 @@ def _format_of_lists(messages: Sequence[bytes], named: str = "a message") -> str
     Raises:
         TranscriptError: they are of no format that is read, or one is of a program whose format is not.
     """
+    told = [shapes(message) for message in messages[:_LOOK]]
+    for name, written in _FOREIGN.items():
+        # Plain text is of several formats; all that is not must be of this one.
+        if any(found == frozenset((name,)) for found in told) and all(
+            name in found or len(found) > 1 for found in told if found
+        ):
+            return written
     votes: Counter[str] = Counter()
-    for message in messages[:_LOOK]:
-        found = shapes(message)
+    for message, found in zip(messages, told, strict=False):
         votes.update(found)
         if found and not found & _LISTED.keys():
             place, other = messages.index(message) + 1, sorted(found)[0]
@@ -186,6 +212,7 @@ def _text(raw: Raw | None) -> str | None:
 
 class _Body(Struct):
     messages: Raw = Raw(b"")
+    contents: Raw = Raw(b"")
     history: Raw = Raw(b"")
     system: Raw = Raw(b"")
 
@@ -221,6 +248,14 @@ def load_trajectory(source: Source) -> Transcript:
         else:
             transcript.items.append(Imported(_message(step), None, None, span))
     return transcript
+
+
+def load_foreign(source: Source, name: str) -> Transcript:
+    """Messages of a program that no dialect has, as messages of chat completions."""
+    document = _Document(source)
+    body = _Body() if document.text[:1] == b"[" else _body(document.text)
+    found = body.messages or body.contents or body.history or Raw(document.text)
+    return LISTS[name](document.array(found, "messages"))
 
 
 def is_document(data: bytes) -> bool:
