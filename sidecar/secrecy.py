@@ -58,13 +58,19 @@ def masked_settings(value: object, name: str = "") -> object:
 def masked_text(text: str) -> str:
     """The text without keys, passwords, what addresses hold of them, and secrets of the environment."""
     for name, value in os.environ.items():
-        if len(value) >= _SHORTEST and value in text and (is_secret(name) or _VARIABLE.search(name)):
+        if len(value) >= _SHORTEST and value in text and _is_secret_variable(name, value):
             text = text.replace(value, MASK)
     if "://" in text:
         text = _URL.sub(lambda found: found["scheme"] + _masked_address(found["rest"]), text)
     if "=" in text or ":" in text:
         text = _PAIR.sub(lambda found: f"{found['name']}{found['mark']}{MASK}", text)
     return _FORMS.sub(MASK, text)
+
+
+def _is_secret_variable(name: str, value: str) -> bool:
+    # The shell names the working directory PWD, and a variable such as SSH_KEY may name a file.
+    is_path = value.startswith("/") and os.path.exists(value)  # noqa: PTH110
+    return not is_path and bool(is_secret(name) or _VARIABLE.search(name))
 
 
 def _masked_address(rest: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sidecar.secrecy import MASK, masked_settings, masked_text
@@ -67,3 +69,11 @@ def test_other_members_are_shown_and_addresses_in_them_masked() -> None:
         "empty": None,
     }
     assert masked_settings(given) == {**given, "url": f"https://{MASK}@db"}
+
+
+def test_the_working_directory_is_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.setenv("DEPLOY_KEY", str(tmp_path))
+    assert masked_text(f"{tmp_path}/state") == f"{tmp_path}/state"
+    monkeypatch.setenv("DEPLOY_KEY", "/no/such/file")
+    assert masked_text("user:/no/such/file") == f"user:{MASK}"
