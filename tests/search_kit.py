@@ -52,7 +52,7 @@ def indexed(path: Path) -> int:
     """How many messages are indexed in a file."""
     connection = apsw.Connection(str(path))
     try:
-        return connection.execute("SELECT count(*) FROM search_words_docsize").get
+        return connection.execute("SELECT count(*) FROM search_docsize").get
     finally:
         connection.close()
 

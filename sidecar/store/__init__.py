@@ -21,13 +21,13 @@ def open_store(
     url: str | None = None,
     extract: Extract | None = None,
     url_by_host: bool = False,
-    parts: bool = True,
+    parts: bool | None = None,
 ) -> MemoryStore | SQLiteStore | PostgresStore:
     """A store of this kind, not yet opened; `path` is the SQLite file, `url` the PostgreSQL connection.
 
     `extract` reads what is searched of a message; without it that is the whole body as text. Nothing of the
     operator's is shown to a server whose url the host has named. `parts` says whether parts of words are
-    indexed; PostgreSQL indexes words alone.
+    indexed; by default they are in SQLite and in memory, and not in PostgreSQL.
 
     Raises:
         ValueError: the kind is unknown, or its file or connection is not told.
@@ -36,17 +36,17 @@ def open_store(
     if kind == "memory":
         from sidecar.store.sqlite.memory import MemoryStore
 
-        return MemoryStore(extract, parts=parts)
+        return MemoryStore(extract, parts=parts is not False)
     if kind == "sqlite":
         from sidecar.store.sqlite.store import SQLiteStore
 
         if path is None:
             raise ValueError("a sqlite store needs the path of its file")
-        return SQLiteStore(path, extract=extract, parts=parts)
+        return SQLiteStore(path, extract=extract, parts=parts is not False)
     if kind == "postgres":
         if url is None:
             raise ValueError("a postgres store needs the url of its database")
-        return _postgres(url, extract, url_by_host=url_by_host)
+        return _postgres(url, extract, url_by_host=url_by_host, parts=parts is True)
     raise ValueError(f"there is no store of the kind {kind!r}")
 
 
@@ -57,7 +57,7 @@ def open_buffer(store: HoldsBuffers, namespace: str, engine: str) -> BufferStore
     return Buffer(store, namespace, engine)
 
 
-def _postgres(url: str, extract: Extract | None, *, url_by_host: bool) -> PostgresStore:
+def _postgres(url: str, extract: Extract | None, *, url_by_host: bool, parts: bool) -> PostgresStore:
     try:
         from sidecar.store.postgres.store import PostgresStore
     except ImportError as error:
@@ -67,4 +67,4 @@ def _postgres(url: str, extract: Extract | None, *, url_by_host: bool) -> Postgr
         raise StoreUnavailable(
             "the PostgreSQL driver is not installed", f"Install it: {install_command('postgres')}"
         ) from error
-    return PostgresStore(url, extract=extract, url_by_host=url_by_host)
+    return PostgresStore(url, extract=extract, url_by_host=url_by_host, parts=parts)

@@ -7,11 +7,10 @@ from sidecar.store.admission import adopt
 from sidecar.store.appending import append
 from sidecar.store.branching import fork, truncate
 from sidecar.store.errors import StoreError
-from sidecar.store.expiring import expire
+from sidecar.store.expiring import delete, expire
 from sidecar.store.keeping import (
     add_summary,
     configure,
-    delete,
     record_advancement,
     save_facts,
     save_state,

@@ -1,14 +1,18 @@
-"""How sessions that nobody uses any more are erased in bounded steps, without ever being there in part."""
+"""How sessions are erased: long ones in bounded steps, without ever being there in part."""
 
 from typing import Literal, NamedTuple
 
-from sidecar.store.keeping import delete
+from sidecar.store.admission import is_foreign, set_for
 from sidecar.store.lineage import part_from_forks
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
 from sidecar.store.stored import SessionHead, SessionRef
 from sidecar.store.writes import Delete, Write
 
+AT_ONCE = 200
+"""Messages of a session up to which it is erased in the step of its `Delete`."""
+STEP = 100
+"""Messages of a longer session that are erased in one step, behind the answer: about 8 ms of the writer."""
 EXPIRED = "\0expired"
 """The namespace of sessions that are being erased. No host can name it."""
 
@@ -40,6 +44,25 @@ class Expiry(NamedTuple):
     """What is left to erase."""
 
 
+def delete(tables: Tables, write: Delete) -> bool:
+    """Apply a `Delete`; whether the session was there for the agent.
+
+    A long session is set aside, where nobody finds it, and erased in steps by the store.
+    """
+    record = tables.session(write.ref)
+    if write.agent_id is not None:
+        waiting = set_for(write.ref.session_id, write.agent_id)
+        tables.drop_belongings(SessionRef(write.ref.namespace, waiting))
+    if record is not None and is_foreign(record.agent_id, write.agent_id):
+        return False
+    tables.drop_belongings(write.ref)
+    if record is not None and record.message_count - record.shared > AT_ONCE:
+        tables.rename_session(record, SessionRef(EXPIRED, str(record.uid)))
+    elif record is not None:
+        _erase(tables, record)
+    return record is not None
+
+
 def is_set_aside(ref: SessionRef) -> bool:
     """Whether a session is being erased."""
     return ref.namespace == EXPIRED
@@ -53,7 +76,8 @@ def expire(tables: Tables, write: Expire) -> Expiry:
     if not is_set_aside(record.ref) and _state(record.head()) != _state(write.head):
         return Expiry("changed")
     if record.message_count - record.shared <= write.most:
-        delete(tables, Delete(write.ref))
+        tables.drop_belongings(record.ref)
+        _erase(tables, record)
         return Expiry("erased")
     if is_set_aside(record.ref):
         _drop_newest(tables, record, write.most)
@@ -61,6 +85,11 @@ def expire(tables: Tables, write: Expire) -> Expiry:
         tables.drop_belongings(record.ref)
         tables.rename_session(record, SessionRef(EXPIRED, str(record.uid)))
     return Expiry("erased", record.head())
+
+
+def _erase(tables: Tables, record: SessionRecord) -> None:
+    part_from_forks(tables, record, 0, keep=False)
+    tables.drop_session(record)
 
 
 def _state(head: SessionHead) -> tuple[int, int, int]:

@@ -1,26 +1,11 @@
-"""The rules of the writes that keep something beside the messages, or erase a session whole."""
+"""The rules of the writes that keep something beside the messages."""
 
 from sidecar.store.admission import bind_agent, is_foreign, set_for
-from sidecar.store.lineage import owner_at, part_from_forks
+from sidecar.store.lineage import owner_at
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
-from sidecar.store.stored import SessionRef, SessionSettings
-from sidecar.store.writes import AddSummary, Configure, Delete, RecordAdvancement, SaveFacts, SaveState, Touch
-
-
-def delete(tables: Tables, write: Delete) -> bool:
-    """Apply a `Delete`; whether the session was there for the agent."""
-    record = tables.session(write.ref)
-    if write.agent_id is not None:
-        waiting = set_for(write.ref.session_id, write.agent_id)
-        tables.drop_belongings(SessionRef(write.ref.namespace, waiting))
-    if record is not None:
-        if is_foreign(record.agent_id, write.agent_id):
-            return False
-        part_from_forks(tables, record, 0, keep=False)
-        tables.drop_session(record)
-    tables.drop_belongings(write.ref)
-    return record is not None
+from sidecar.store.stored import SessionSettings
+from sidecar.store.writes import AddSummary, Configure, RecordAdvancement, SaveFacts, SaveState, Touch
 
 
 def configure(tables: Tables, write: Configure) -> None:

@@ -1,4 +1,4 @@
-"""Waiting for a write as a coroutine, on top of a store's `submit` and `withdraw`."""
+"""Waiting for writes, and going on with long ones, on top of a store's `submit` and `withdraw`."""
 
 import asyncio
 import time
@@ -6,8 +6,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from sidecar.store.errors import StoreUnavailable, WriteWithdrawn
+from sidecar.store.errors import StoreError, StoreUnavailable, WriteWithdrawn
+from sidecar.store.expiring import EXPIRED, STEP, Expire
+from sidecar.store.stored import SessionHead
 from sidecar.store.writes import Write
+
+_ERASES = {"delete", "end_spawn", "roll_back_spawn", "sweep_spawns"}
+"""Writes that may leave a session to be erased in steps."""
 
 
 class Submitting:
@@ -18,6 +23,8 @@ class Submitting:
         """See `SessionStore`."""
         self.watch: Callable[[list[Write]], object] | None = None
         """Called on the loop with the writes of each batch, when their submitters have been told."""
+        self._erasing: asyncio.Task[None] | None = None
+        self._erase_more = False
 
     def submit(self, write: Write, done: Callable[[Any], None]) -> None:
         """See `SessionStore`."""
@@ -27,12 +34,45 @@ class Submitting:
         """See `SessionStore`."""
         raise NotImplementedError
 
+    async def sessions(
+        self, namespace: str | None, limit: int, cursor: str | None, agent_id: str | None = None
+    ) -> tuple[list[SessionHead], str | None]:
+        """See `SessionStore`."""
+        raise NotImplementedError
+
     def tell(self, writes: list[Write]) -> None:
         """Tell the submitters of a batch that it is done."""
         with self.gather():
             run_done(writes)
+        if any(write.verb in _ERASES for write in writes):
+            self.erase_rest()
         if self.watch is not None:
             self.watch(writes)
+
+    def erase_rest(self) -> None:
+        """Begin to erase what is left of sessions that are set aside, unless that is under way."""
+        self._erase_more = True
+        if self._erasing is None or self._erasing.done():
+            self._erasing = asyncio.ensure_future(self._erase_in_steps())
+
+    async def erased(self) -> None:
+        """Return once nothing is left of sessions that are set aside."""
+        if self._erasing is not None:
+            await asyncio.wait([self._erasing])
+
+    async def _erase_in_steps(self) -> None:
+        """Other writes go between the steps. What a fault leaves is gone on with after the next erasure."""
+        try:
+            while self._erase_more:
+                self._erase_more = False
+                heads, _ = await self.sessions(EXPIRED, 1, None)
+                for head in heads:
+                    left: SessionHead | None = head
+                    while left is not None:
+                        left = (await self.write(Expire(left, most=STEP))).rest
+                    self._erase_more = True
+        except StoreError:
+            return
 
     async def write(self, write: Write) -> Any:
         """See `SessionStore`.

@@ -4,7 +4,7 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from sidecar.store import applying, branching, keeping, lineage
+from sidecar.store import applying, branching, expiring, lineage
 from sidecar.store.identity import written_out
 from tests.conformance.dictionary.buffer import MemoryBuffers
 from tests.conformance.dictionary.tables import MemoryTables
@@ -102,7 +102,7 @@ def takes_an_unknown_message_for_the_last(patch: MonkeyPatch) -> None:
 def lets_every_agent_change_a_session(patch: MonkeyPatch) -> None:
     admitted = branching.admitted
     patch.setattr(branching, "admitted", lambda tables, ref, _: admitted(tables, ref, None))
-    patch.setattr(keeping, "is_foreign", lambda *_: False)
+    patch.setattr(expiring, "is_foreign", lambda *_: False)
 
 
 def binds_the_agent_before_it_refuses(patch: MonkeyPatch) -> None:

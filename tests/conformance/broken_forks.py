@@ -4,7 +4,7 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from sidecar.store import applying, branching, keeping, lineage
+from sidecar.store import applying, branching, expiring, lineage
 from sidecar.store.errors import SessionMissing
 from sidecar.store.identity import written_out
 from sidecar.store.records import MADE_UP
@@ -112,7 +112,7 @@ def reads_one_level_of_forks(patch: MonkeyPatch) -> None:
 
 
 def takes_shared_messages_from_forks(patch: MonkeyPatch) -> None:
-    for module in (branching, keeping):
+    for module in (branching, expiring):
         patch.setattr(module, "part_from_forks", lambda *_, **__: None)
 
 

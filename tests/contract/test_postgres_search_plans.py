@@ -1,4 +1,4 @@
-"""PostgreSQL finds words by its index, in many messages too."""
+"""PostgreSQL finds words and parts of words by its index, in many messages too."""
 
 from collections.abc import Iterator
 
@@ -6,29 +6,34 @@ import psycopg
 import pytest
 
 from sidecar.store.postgres.connection import Row, Value, checked_conninfo, connect
+from sidecar.store.postgres.gin import GINReads, numbers
 from sidecar.store.postgres.store import PostgresStore
-from sidecar.store.postgres.tsvector import TsvectorReads
-from sidecar.store.search.query import Term
 from sidecar.store.search.scope import EVERY_PLACE, place_of
+from sidecar.store.search.terms import written_part
 from tests.postgres_server import shared_server
 from tests.store_kit import REF, Driver
 
 MESSAGES, SESSIONS = 100_000, 100
 EACH = MESSAGES // SESSIONS
+_COMMON, _RARE, _PART, *_OTHERS = (
+    numbers([term])[0]
+    for term in ("common", "rare", written_part("par"), *(f"w{number}" for number in range(997)))
+)
 _FILL = f"""
     INSERT INTO sessions (namespace, session_id, message_format, tag, created_ms, updated_ms, revision,
         message_count, lift, turn_count, turn_opened, shared)
     SELECT 'host', 's' || n, 'openai', 'abc', 1, 2, 0, {EACH}, 0, 1, true, 0
     FROM generate_series(1, {SESSIONS}) AS n;
-    INSERT INTO messages (row_id, timestamp_ms, session, position, turn, flags, role, body, words)
+    INSERT INTO messages (row_id, timestamp_ms, session, position, turn, flags, role, body, terms)
     SELECT n, 1, 2 + n / {EACH}, 1 + n % {EACH}, 1, 0, 'u', 'body',
-        (CASE WHEN n % 10000 = 77 THEN 'rare ' ELSE '' END || 'common w' || n % 997)::tsvector
+        ARRAY[{_COMMON}, (ARRAY{_OTHERS})[n % 997 + 1]]
+            || CASE WHEN n % 10000 = 77 THEN ARRAY[{_RARE}, {_PART}] ELSE ARRAY[]::int[] END
     FROM generate_series(0, {MESSAGES - 1}) AS n;
     ANALYZE messages;
 """
 
 
-class Explained(TsvectorReads):
+class Explained(GINReads):
     """Keeps the plan of every statement."""
 
     plans: list[str]
@@ -54,10 +59,12 @@ def reads() -> Iterator[Explained]:
     found.connection.close()
 
 
-def asked(reads: Explained, word: str, low: int, high: int) -> tuple[list[int], str]:
+def asked(
+    reads: Explained, word: str, low: int, high: int, *, parts: tuple[str, ...] = ()
+) -> tuple[list[int], str]:
     reads.plans.clear()
     reads.begin()
-    found = reads.with_terms([[Term(word, word)]], low, high, 1001, newest=True)
+    found = reads.candidates([[word]] if word else [], parts, low, high, 1001, newest=True)
     reads.end()
     (plan,) = reads.plans
     return found, plan
@@ -66,7 +73,14 @@ def asked(reads: Explained, word: str, low: int, high: int) -> tuple[list[int], 
 def test_a_rare_word_in_all_sessions_is_found_by_the_index_of_words(reads: Explained) -> None:
     found, plan = asked(reads, "rare", *EVERY_PLACE)
     assert len(found) == MESSAGES // 10_000
-    assert "message_words" in plan
+    assert "message_terms" in plan
+    assert "Seq Scan" not in plan
+
+
+def test_a_part_of_a_word_in_all_sessions_is_found_by_the_same_index(reads: Explained) -> None:
+    found, plan = asked(reads, "", *EVERY_PLACE, parts=("par",))
+    assert len(found) == MESSAGES // 10_000
+    assert "message_terms" in plan
     assert "Seq Scan" not in plan
 
 

@@ -209,7 +209,7 @@ def test_vacuum_gives_room_back_while_a_sidecar_serves(tmp_path: Path) -> None:
 def test_migrate_tells_the_versions_and_a_dry_run_changes_nothing(filled: Path) -> None:
     connection = apsw.Connection(str(filled / "context.db"))
     for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
-        if name in ("search_words", "search_parts", "spawns"):
+        if name in ("search", "spawns"):
             connection.execute(f"DROP TABLE {name}")
     connection.execute("DROP INDEX session_by_agent; PRAGMA user_version = 3")
     connection.execute(MIGRATIONS[1])

@@ -12,7 +12,6 @@ import pytest
 from sidecar.store import open_store
 from sidecar.store.search import SearchKind
 from sidecar.store.sqlite import fts5, writer
-from sidecar.store.sqlite.fts5 import TABLES
 from sidecar.store.sqlite.schema import MIGRATIONS
 from sidecar.store.sqlite.store import SQLiteStore
 from sidecar.store.sqlite.upkeep.checking import check
@@ -64,8 +63,7 @@ def finds_every_message(store: Driver, ref: SessionRef, numbers: list[int]) -> N
 
 def test_the_index_is_what_finds_them(store: Driver, path: Path) -> None:
     connection = apsw.Connection(str(path))
-    for table in TABLES:
-        connection.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+    connection.execute("INSERT INTO search(search) VALUES ('delete-all')")
     connection.close()
     for kind in KINDS:
         assert positions(store, "number7x", kind) == []
@@ -222,7 +220,7 @@ def test_what_was_indexed_in_another_form_is_not_used_and_indexed_anew(
 ) -> None:
     store.run(store.store.close())
     connection = apsw.Connection(str(path))
-    connection.execute("INSERT INTO search_words(search_words) VALUES ('delete-all')")
+    connection.execute("INSERT INTO search(search) VALUES ('delete-all')")
     connection.execute("UPDATE marks SET value = 0 WHERE name = 'search_format'")
     connection.close()
     assert fts5.FORMAT > 0
@@ -236,18 +234,21 @@ def test_what_was_indexed_in_another_form_is_not_used_and_indexed_anew(
 def test_without_an_index_of_parts_everything_is_found_and_the_file_is_smaller(
     store: Driver, path: Path
 ) -> None:
-    parts = "SELECT count(*) FROM search_parts_docsize"
-    assert query(path, parts) == [(60,)]
+    size = "SELECT sum(length(block)) FROM search_data"
+    ((with_parts,),) = query(path, size)
     store.run(store.store.close())
     with Driver(lambda: open_store("sqlite", path, parts=False)) as other:
         wait_until_indexed(path, 60)
         rest(other)
         finds_every_message(other, REF, list(range(1, 61)))
-        assert query(path, parts) == [(0,)]
+        ((without,),) = query(path, size)
+        assert isinstance(with_parts, int)
+        assert isinstance(without, int)
+        assert without < 0.8 * with_parts
     with Driver(lambda: open_store("sqlite", path)) as other:
         finds_every_message(other, REF, list(range(1, 61)))
         rest(other)
-        assert query(path, parts) == [(60,)]
+        assert query(path, size) > [(without,)]
 
 
 def test_two_processes_index_and_search_one_file(path: Path) -> None:
@@ -275,16 +276,17 @@ def test_what_a_killed_process_was_indexing_is_completed_by_the_next(path: Path)
         "from sidecar.store import open_store\n"
         "from sidecar.store.stored import NewMessage, SessionRef\n"
         "from sidecar.store.writes import Append\n"
-        "from sidecar.store.sqlite import fts5, writer\n"
+        "from sidecar.store.search import query\n"
+        "from sidecar.store.sqlite import writer\n"
         "writer._PORTION, writer._LARGE_PORTION, writer._PAUSE_S = 4, 4, 0.001\n"
         "left = int(sys.argv[2])\n"
-        "facets = fts5.facets\n"
+        "facets = query.facets\n"
         "def counted(row, searchable):\n"
         "    global left\n"
         "    left -= 1\n"
         "    if left < 0: os.kill(os.getpid(), 9)\n"
         "    return facets(row, searchable)\n"
-        "fts5.facets = counted\n"
+        "query.facets = counted\n"
         "async def main():\n"
         "    store = open_store('sqlite', Path(sys.argv[1]))\n"
         "    await store.open()\n"
@@ -314,8 +316,7 @@ def test_a_damaged_index_is_found_out_and_made_again_without_harm_to_the_message
 ) -> None:
     store.run(store.store.close())
     connection = apsw.Connection(str(path))
-    connection.execute("UPDATE search_words_data SET block = x'00ff00ff' WHERE id > 10")
-    connection.execute("DELETE FROM search_parts_docsize")
+    connection.execute("UPDATE search_data SET block = x'00ff00ff' WHERE id > 10")
     connection.close()
     found = {finding.name: finding for finding in check(path, lambda *_: None)}
     assert found["file"].ok

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 
 from sidecar.store.search import SearchError, SearchQuery
 from sidecar.store.search.query import compile_pattern, matcher, required_text
-from sidecar.store.search.terms import MOST_TERMS, asked, document_terms, fold, prepared, question, stem
+from sidecar.store.search.terms import (
+    MOST_TERMS,
+    document_terms,
+    fold,
+    index_both,
+    parts_of,
+    question,
+    stem,
+    written,
+    written_part,
+)
 
 
 def test_english_words_become_stems_and_others_stay() -> None:
@@ -28,10 +38,10 @@ def test_names_are_terms_as_a_whole_and_in_parts() -> None:
     assert set(document_terms("é parseIt").counts) == {"é", "parseit", "pars", "it"}
 
 
-def test_chinese_japanese_and_korean_runs_become_pairs_and_their_last_character() -> None:
-    assert set(document_terms("我吃苹果a").counts) == {"我吃", "吃苹", "苹果", "果", "a"}
-    assert document_terms("猫 猫猫").counts == {"猫": 1, "猫猫": 1}
-    assert set(document_terms("ｶﾀｶﾅ 사과").counts) == {"カタ", "タカ", "カナ", "ナ", "사과", "과"}
+def test_chinese_japanese_and_korean_runs_become_their_characters_and_pairs_of_them() -> None:
+    assert set(document_terms("我吃苹果a").counts) == {*"我吃苹果", "我吃", "吃苹", "苹果", "a"}
+    assert document_terms("猫 猫猫") == ({"猫": 3, "猫猫": 1}, 2)
+    assert set(document_terms("ｶﾀｶﾅ 사과").counts) == {*"カタナ", "カタ", "タカ", "カナ", *"사과", "사과"}
 
 
 def test_a_question_of_several_characters_asks_for_pairs_alone() -> None:
@@ -63,18 +73,21 @@ def test_too_many_terms_are_cut_to_the_longest() -> None:
     | st.text("aBcD1._ ", max_size=40)
 )
 @example("A0a")
-def test_sqlite_finds_a_prepared_text_by_every_term_of_it(text: str) -> None:
+def test_sqlite_finds_a_prepared_text_by_every_term_and_every_part_of_it(text: str) -> None:
     text = text.encode("utf-8", "replace").decode()
     connection = apsw.Connection(":memory:")
-    connection.execute(
-        "CREATE VIRTUAL TABLE words USING fts5 (terms, detail = none, tokenize = 'porter ascii')"
-    )
-    connection.execute("INSERT INTO words (terms) VALUES (?)", (prepared(text),))
-    wanted = question(text)
-    for term in document_terms(text).counts:
-        word = wanted.spelled.get(term, term)
-        found = connection.execute("SELECT count(*) FROM words WHERE words MATCH ?", (asked(word),)).get
-        assert found == 1, (term, word)
+    connection.execute("CREATE VIRTUAL TABLE words USING fts5 (terms, detail = none, tokenize = 'ascii')")
+    connection.execute("INSERT INTO words (terms) VALUES (?)", (index_both(text),))
+    terms = [*map(written, document_terms(text).counts), *map(written_part, parts_of(fold(text)))]
+    for term in terms:
+        found = connection.execute("SELECT count(*) FROM words WHERE words MATCH ?", (f'"{term}"',)).get
+        assert found == 1, term
+
+
+@given(st.text("ab苹果 _.\n", max_size=20), st.text("ab苹果 _.\n", max_size=20))
+def test_every_part_of_a_literal_is_a_part_of_a_text_with_it(before: str, literal: str) -> None:
+    text = f"{before}{literal}{before}"
+    assert set(parts_of(fold(literal))) <= set(parts_of(fold(text)))
 
 
 @given(st.text(max_size=40))
@@ -125,10 +138,11 @@ def test_simple_expressions_mean_what_they_mean_in_python(pattern: str, text: st
 
 def test_a_literal_asks_for_whole_words_and_for_all_of_its_text() -> None:
     wanted = matcher(SearchQuery(text="rror: disk fu", kind="literal"), lambda: False)
-    assert wanted.parts == ["rror: disk fu"]
-    assert [[term.word for term in group] for group in wanted.groups] == [["disk"]]
+    assert wanted.parts == ["dis", "isk", "or:", "ror", "rro"]
+    assert wanted.groups == [["disk"]]
     assert matcher(SearchQuery(text="!", kind="literal"), lambda: False).parts == []
-    assert matcher(SearchQuery(text="ab\0cde", kind="literal"), lambda: False).parts == ["cde"]
+    assert matcher(SearchQuery(text="ab\ud800cde", kind="literal"), lambda: False).parts == ["cde"]
+    assert len(matcher(SearchQuery(text="".join(map(str, range(900))), kind="literal"), bool).parts) <= 64
 
 
 def test_a_long_text_is_looked_at_in_pieces_to_its_end() -> None:

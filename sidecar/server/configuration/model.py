@@ -160,8 +160,8 @@ class Search(Part):
 
     meaning: Literal["off", "auto", "on"] = "off"
     """By meaning as well as by words (extra `semantic`); `auto` where the extra is installed."""
-    substrings: bool = True
-    """Index parts of words too (SQLite and memory); without it a search for them reads the messages."""
+    substrings: bool | None = None
+    """Index parts of words too, by default not in PostgreSQL; else a search for them reads the messages."""
 
 
 class Model(Part):

@@ -167,7 +167,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether requests are handed over to OpenTelemetry."""
     search_meaning: Literal["off", "auto", "on"] = "off"
     """Whether messages are searched by their meaning too."""
-    search_substrings: bool = True
+    search_substrings: bool | None = None
     """Whether parts of words are indexed."""
     warnings: tuple[str, ...] = ()
     """Unknown keys and the like, for the log."""

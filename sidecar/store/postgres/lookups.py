@@ -91,7 +91,7 @@ class PostgresLookups(PostgresReads):
 
     def search_state(self) -> SearchState:
         """See `Lookups`."""
-        return SearchState(self.value("SELECT count(*) FROM messages WHERE words IS NULL"))
+        return SearchState(self.value("SELECT count(*) FROM messages WHERE terms IS NULL"))
 
     def summaries(self, ref: SessionRef, *, texts: bool = True) -> list[SummaryNode]:
         """See `Lookups`."""

@@ -235,6 +235,16 @@ MIGRATIONS = (
     CREATE INDEX message_words ON messages USING gin (words) WITH (gin_pending_list_limit = 1024);
     CREATE INDEX message_without_words ON messages (session, position) WHERE words IS NULL;
     """,
+    """
+    DROP INDEX message_words, message_without_words;
+    ALTER TABLE messages DROP COLUMN words, ADD COLUMN terms INT[];
+    CREATE INDEX message_terms ON messages USING gin (terms) WITH (gin_pending_list_limit = 1024);
+    CREATE INDEX message_without_terms ON messages (session, position) WHERE terms IS NULL;
+    CREATE TABLE search_index (
+        number INTEGER PRIMARY KEY DEFAULT 1 CHECK (number = 1),
+        parts BOOLEAN NOT NULL
+    );
+    """,
 )
 """Each entry brings the schema from the version that is its index to the next. Entries are never changed."""
 

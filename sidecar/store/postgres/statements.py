@@ -51,9 +51,9 @@ MOVE_ROWS = (
     "WHERE session = %s AND position BETWEEN %s AND %s"
 )
 COPY_ROWS = (
-    f"INSERT INTO messages ({MESSAGE_COLUMNS}, words) "
+    f"INSERT INTO messages ({MESSAGE_COLUMNS}, terms) "
     f"SELECT position + %s, %s, position, turn, role, timestamp_ms, {_FLAGGED}, {_WRITTEN_OUT}, NULL, "
-    "turn_label, inner_id, body, words FROM messages WHERE session = %s AND position BETWEEN %s AND %s"
+    "turn_label, inner_id, body, terms FROM messages WHERE session = %s AND position BETWEEN %s AND %s"
 )
 COPY_FACTS = (
     f"INSERT INTO facts ({_FACTS}) SELECT position + %s, tokens, call_key, stamp_key, text_key "

@@ -18,7 +18,7 @@ from sidecar.store.submitting import Submitting, refuse
 from sidecar.store.writes import Write
 
 if TYPE_CHECKING:
-    from sidecar.store.postgres.tsvector import TsvectorReads
+    from sidecar.store.postgres.gin import GINReads
     from sidecar.store.search.answer import Turns
     from sidecar.store.search.rank import Contents
     from sidecar.store.search.scope import SearchReads
@@ -32,7 +32,7 @@ _READERS = 4
 _SEARCHERS = 2
 
 
-class PostgresStore(Submitting, SessionReads):
+class PostgresStore(SessionReads, Submitting):
     """Sessions on a server that many processes share: one thread writes, a few read, the loop waits.
 
     A batch whose commit was cut off is looked up after the connection is back, so that it takes effect once.
@@ -47,14 +47,17 @@ class PostgresStore(Submitting, SessionReads):
         wait_s: float = _WAIT_S,
         extract: Extract | None = None,
         url_by_host: bool = False,
+        parts: bool = False,
     ) -> None:
+        """`parts` says whether parts of words are indexed, where the index is still to be made."""
         super().__init__()
+        self._parts = parts
         self.secrets: list[bytes] = []
         self._url = url
         self._url_by_host = url_by_host
         self._wait_s = wait_s
         self._extract = extract or plain_text
-        self._searchers: Readers[TsvectorReads] | None = None
+        self._searchers: Readers[GINReads] | None = None
         self._turns: Turns | None = None
         self._writer: Writer | None = None
         self._readers: Readers[PostgresLookups] | None = None
@@ -80,6 +83,7 @@ class PostgresStore(Submitting, SessionReads):
             completed=lambda writes: self._call(self.tell, writes),
             closed=lambda: self._call(closed.set),
             extract=self._extract,
+            parts=self._parts,
         )
         writer.start()
         error = await opened
@@ -88,9 +92,11 @@ class PostgresStore(Submitting, SessionReads):
         self._writer, self._closed = writer, closed
         self.secrets = writer.secrets
         self._readers = Readers(conninfo, self._wait_s, outage, threads=_READERS, reads=PostgresLookups)
+        self.erase_rest()
 
     async def close(self) -> None:
         """See `SessionStore`."""
+        await self.erased()
         writer, self._writer = self._writer, None
         readers, self._readers = self._readers, None
         searchers, self._searchers = self._searchers, None
@@ -156,13 +162,13 @@ class PostgresStore(Submitting, SessionReads):
         if self._readers is None or self._outage is None:
             raise StoreUnavailable("the store is not open")
         if self._searchers is None or self._turns is None:
-            from sidecar.store.postgres.tsvector import TsvectorReads
+            from sidecar.store.postgres.gin import GINReads
             from sidecar.store.search.answer import Turns
 
             self._turns = Turns(self._extract)
             conninfo = checked_conninfo(self._url, by_host=self._url_by_host)
             self._searchers = Readers(
-                conninfo, self._wait_s, self._outage, threads=_SEARCHERS, reads=TsvectorReads
+                conninfo, self._wait_s, self._outage, threads=_SEARCHERS, reads=GINReads
             )
         searchers, contents = self._searchers, self._turns.contents
         async with self._turns.of(of) as turn:

@@ -109,8 +109,9 @@ def reindex(url: str) -> None:
     def empty(connection: Connection) -> None:
         cursor = connection.cursor(binary=True)
         _current(cursor)
-        cursor.execute("UPDATE messages SET words = NULL WHERE words IS NOT NULL")
-        cursor.execute("REINDEX INDEX message_words")
+        cursor.execute("UPDATE messages SET terms = NULL WHERE terms IS NOT NULL")
+        cursor.execute("DELETE FROM search_index")
+        cursor.execute("REINDEX INDEX message_terms")
 
     _with_server(url, empty)
 

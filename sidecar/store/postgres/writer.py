@@ -22,7 +22,7 @@ from sidecar.store.submitting import FaultLog, mark_withdrawn
 from sidecar.store.writes import Write
 
 if TYPE_CHECKING:
-    from sidecar.store.postgres.tsvector import Indexer
+    from sidecar.store.postgres.gin import Indexer
 
 _BATCH = 512
 """Writes in one commit at most, so that the first does not wait long for the last."""
@@ -64,6 +64,7 @@ class Writer:
         completed: Callable[[list[Write]], None],
         closed: Callable[[], None],
         extract: Extract,
+        parts: bool,
     ) -> None:
         self._conninfo = conninfo
         self._wait_s = wait_s
@@ -72,6 +73,7 @@ class Writer:
         self._completed = completed
         self._closed = closed
         self._extract = extract
+        self._parts = parts
         self._indexer: Indexer | None = None
         self._id = os.urandom(12).hex()
         self._number = 0
@@ -169,9 +171,9 @@ class Writer:
     def _index_in_pause(self) -> None:
         """Fill in what messages are found by; after a fault the next write goes on."""
         if self._indexer is None:
-            from sidecar.store.postgres.tsvector import Indexer
+            from sidecar.store.postgres.gin import Indexer
 
-            self._indexer = Indexer(self._extract)
+            self._indexer = Indexer(self._extract, parts=self._parts)
         try:
             while self._tables is not None and self._indexer.has_work and not self._queue:
                 self._tables.forget()

@@ -5,15 +5,28 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from sidecar.store.records import MessageRow, role_code
-from sidecar.store.search import MOST_PATTERN, Searchable, SearchError, SearchQuery
-from sidecar.store.search.terms import LONGEST_RUN, RUN, fold, is_cjk, pairs, stem
+from sidecar.store.records import MessageRow, SessionRecord, role_code
+from sidecar.store.search import MOST_PATTERN, Extract, Searchable, SearchError, SearchQuery, plain_text
+from sidecar.store.search.terms import (
+    LONGEST_RUN,
+    PART,
+    RUN,
+    fold,
+    index_both,
+    index_words,
+    is_cjk,
+    pairs,
+    parts_of,
+    stem,
+)
 from sidecar.store.turns import turn_name
 
-SHORTEST_PART = 3
-"""Characters of a text that an index of parts can find."""
-_MOST_PARTS = 2_000
-"""Characters of a literal that the index is asked for; the others are looked for in the messages."""
+_LONGEST = 8 << 20
+"""Characters of a message that are indexed; what is longer is found by its beginning."""
+_MOST_PARTS = 64
+"""Parts of a literal that the index is asked for; the whole literal is looked for in what it names."""
+_MOST_LITERAL = 2_000
+"""Characters of a literal that parts are made of."""
 _MEMORY = 16 << 20
 """Bytes that a compiled expression may take."""
 _MOST_WORK = 30_000_000
@@ -21,8 +34,6 @@ _MOST_WORK = 30_000_000
 _SHORTEST_PIECE = 16 << 10
 _OVERLAP = 4 << 10
 """Bytes that pieces of a long text have in common."""
-_UNKEPT = re.compile("[\0\ud800-\udfff]+")
-"""What stands for itself in no index."""
 _INERT = re.compile(r"[\x00-\x7f\u4e00-\u9fff]*")
 """Characters that folding joins to no others; of what is not ASCII, the common Chinese ones."""
 _FLAGS = re.compile(r"\(\?[imsU]+\)")
@@ -42,15 +53,7 @@ _ATOM = re.compile(
 """A part of an expression without alternatives or groups in groups."""
 
 
-class Term(NamedTuple):
-    """What the index of words is asked for."""
-
-    stem: str
-    word: str
-    """A word with that stem."""
-
-
-Groups = Sequence[Sequence[Term]]
+Groups = Sequence[Sequence[str]]
 """Terms of which a message has one out of every group."""
 
 
@@ -70,7 +73,7 @@ class Narrowing(NamedTuple):
         return self.since_ms is not None or self.until_ms is not None
 
     @property
-    def groups(self) -> list[list[Term]]:
+    def groups(self) -> list[list[str]]:
         """What the index knows of it."""
         found = [[_facet("r", role) for role in self.roles]] if self.roles else []
         if self.tool is not None:
@@ -106,8 +109,23 @@ def narrowing(query: SearchQuery) -> Narrowing:
 def facets(row: MessageRow, searchable: Searchable) -> list[str]:
     """The terms of a message that stand for its role, turn and tools."""
     turn = turn_name(row.turn, row.turn_label)
-    known = [_facet("r", row.role), _facet("t", turn), *(_facet("n", tool) for tool in searchable.tools)]
-    return [term.word for term in known]
+    return [_facet("r", row.role), _facet("t", turn), *(_facet("n", tool) for tool in searchable.tools)]
+
+
+def indexed_terms(row: MessageRow, owner: SessionRecord, extract: Extract, *, parts: bool) -> str:
+    """What an index is given of a message, separated by spaces.
+
+    Where its content cannot be read, that is all of the body as text, so that other messages are indexed.
+    """
+    try:
+        searchable = extract(owner, row.body)
+    except Exception as error:
+        import logging
+
+        logging.getLogger(__name__).error("a message cannot be read, and is indexed as text", exc_info=error)
+        searchable = plain_text(owner, row.body)
+    text = _encodable(searchable.text[:_LONGEST])
+    return " ".join((index_both(text) if parts else index_words(text), *facets(row, searchable)))
 
 
 class Matcher(NamedTuple):
@@ -115,10 +133,10 @@ class Matcher(NamedTuple):
 
     matches: Callable[[str], bool | None]
     """Whether the text of a message is found; `None` where time ran out over it."""
+    groups: list[list[str]]
+    """Terms that it must have."""
     parts: list[str]
-    """Folded texts that it must have in it, as the index of parts knows them."""
-    groups: list[list[Term]]
-    """Words that it must have."""
+    """Parts of words that it must have, for an index that knows these."""
 
 
 def matcher(query: SearchQuery, over: Callable[[], bool]) -> Matcher:
@@ -135,13 +153,8 @@ def matcher(query: SearchQuery, over: Callable[[], bool]) -> Matcher:
         def holds(text: str) -> bool:
             return folded in fold(text)
 
-        return Matcher(holds, *_required([folded[:_MOST_PARTS]]))
+        return Matcher(holds, *_required([folded[:_MOST_LITERAL]]))
     return Matcher(compile_pattern(query.text, over), *_required(required_text(query.text)))
-
-
-def kept(folded: str) -> str:
-    """A folded text as the index of parts is given it."""
-    return _UNKEPT.sub(" ", folded)
 
 
 def compile_pattern(pattern: str, over: Callable[[], bool] = lambda: False) -> Callable[[str], bool | None]:
@@ -211,21 +224,21 @@ def required_text(pattern: str) -> list[str]:
             found.append("")
         else:
             found[-1] += character
-    return [fold(text[:-1]) for text in found if len(text) >= SHORTEST_PART]
+    return [fold(text[:-1]) for text in found if len(text) >= PART]
 
 
-def _required(texts: list[str]) -> tuple[list[str], list[list[Term]]]:
-    """The parts and words that a text has if these are in it."""
-    parts = [part for text in texts for part in _UNKEPT.split(text) if len(part) >= SHORTEST_PART]
-    groups: dict[str, list[Term]] = {}
+def _required(texts: list[str]) -> tuple[list[list[str]], list[str]]:
+    """The terms and parts of words that a text has if these are in it."""
+    groups: dict[str, list[str]] = {}
     for text in texts:
         for run in RUN.finditer(text):
             word = run[0]
             if is_cjk(word):
-                groups.update((pair, [Term(pair, pair)]) for pair in pairs(word))
+                groups.update((pair, [pair]) for pair in pairs(word))
             elif run.start() > 0 and run.end() < len(text) and len(word) <= LONGEST_RUN:
-                groups[word] = [Term(stem(word), word)]
-    return parts, list(groups.values())
+                groups[word] = [stem(word)]
+    parts = sorted({part for text in texts for part in parts_of(text)})
+    return list(groups.values()), parts[:: -(-len(parts) // _MOST_PARTS) or 1]
 
 
 def _compiled(pattern: str) -> Any:
@@ -258,7 +271,6 @@ def _reason(error: Exception) -> str:
     return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
 
 
-def _facet(kind: str, value: str) -> Term:
+def _facet(kind: str, value: str) -> str:
     """A word that no text has but by intent: what it finds is looked at."""
-    word = f"\ue010{kind}{crc32(value.encode('utf-8', 'replace')):08x}"
-    return Term(word, word)
+    return f"\ue010{kind}{crc32(value.encode('utf-8', 'replace')):08x}"

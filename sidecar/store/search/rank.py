@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import Extract, Searchable, SearchQuery
-from sidecar.store.search.query import Groups, Narrowing, Term, narrowing
+from sidecar.store.search.query import Groups, Narrowing, narrowing
 from sidecar.store.search.scope import Budget, Scope, SearchReads, place_of, position_of, uid_of
-from sidecar.store.search.terms import Question, document_terms, fold, is_cjk, question
+from sidecar.store.search.terms import Question, document_terms, question
 
 MOST_RANKED = 1_000
 """Hits of one search at most."""
@@ -24,7 +24,7 @@ _MOST_PLACES = 1_000
 """Messages with one word that are considered, the newest; fewer where there are many words."""
 _FEW_PLACES = 400
 _FEW_TERMS = 3
-_MOST_READ = 80
+_MOST_READ = 200
 """Messages that are read, the most promising."""
 _MOST_KNOWN = 100_000
 """Terms of messages that are kept for the next question."""
@@ -84,8 +84,8 @@ class Contents:
                 self._known.move_to_end(row_id)
             return found
 
-    def read(self, owner: SessionRecord, row: MessageRow) -> tuple[_Content, str]:
-        """What a message says, and its text."""
+    def read(self, owner: SessionRecord, row: MessageRow) -> _Content:
+        """What a message says."""
         searchable = self.extract(owner, row.body)
         terms = document_terms(searchable.text)
         row, size = row._replace(body=b""), len(row.body)
@@ -96,7 +96,7 @@ class Contents:
                 self._terms += len(terms.counts)
             while self._terms > _MOST_KNOWN and len(self._known) > 1:
                 self._terms -= len(self._known.popitem(last=False)[1].counts)
-        return content, searchable.text
+        return content
 
 
 Steps = Generator[None, None, Ranked]
@@ -131,8 +131,6 @@ class _Ranking:
         self._budget = budget
         self._ranges = scope.ranges()
         self._order = {uid_of(low): number for number, (low, _) in enumerate(self._ranges)}
-        self._alone = [term for term in asked.required if len(term) == 1 and is_cjk(term)]
-        """Characters that are found in every pair, not only at the end of a run."""
         self._read: dict[int, _Content | None] = {}
         """What was read; `None` for a message that may not be found."""
         self._terms = [*asked.required, *asked.helpful]
@@ -142,7 +140,7 @@ class _Ranking:
         """See `ranked`."""
         terms = self._terms
         most = _MOST_PLACES if len(terms) <= _FEW_TERMS else _FEW_PLACES
-        found = {term: self._newest([[self._term(term)]], most) for term in terms}
+        found = {term: self._newest([[term]], most) for term in terms}
         yield from self._read_waiting(found)
         found = {term: postings for term, postings in found.items() if postings.places}
         worth = {term: self._worth(postings) for term, postings in found.items()}
@@ -157,8 +155,7 @@ class _Ranking:
                 values[place] = values.get(place, 0.0) + worth[term]
                 having[place] = having.get(place, 0) + counts
         if wanted > 0 and any(found[term].cut for term in required):
-            groups = [[self._term(term)] for term in required]
-            for place in self._newest(groups, _MOST_READ).places:
+            for place in self._newest([[term] for term in required], _MOST_READ).places:
                 values[place] = sum(worth[term] for term in required)
                 having[place] = wanted
         for place, has in having.items():
@@ -181,9 +178,6 @@ class _Ranking:
             self._complete = False
         return Ranked(hits[:count], self._complete, len(hits) > count or bool(cut))
 
-    def _term(self, stem: str) -> Term:
-        return Term(stem, self._asked.spelled[stem])
-
     def _newer(self, place: int) -> tuple[int, int]:
         """What rises with the age of messages that are as good."""
         return self._order.get(uid_of(place), 0), place
@@ -195,7 +189,7 @@ class _Ranking:
         for low, high in reversed(self._ranges):
             while low <= high:
                 limit = most + 1 - len(places)
-                some = self._reads.with_terms(narrowed, low, high, limit, newest=True)
+                some = self._reads.candidates(narrowed, (), low, high, limit, newest=True)
                 places += self._admitted(some)
                 if len(places) > most:
                     return _Postings(places[:most], True)
@@ -254,12 +248,11 @@ class _Ranking:
         for start in range(0, len(unread), _BATCH):
             some = unread[start : start + _BATCH]
             self._read.update(dict.fromkeys(some))
-            if not self._alone:
-                for place, row_id in self._reads.row_ids_at(some).items():
-                    content = self._contents.known(row_id)
-                    if content is not None:
-                        self._consider(place, content, content.counts)
-                        some.remove(place)
+            for place, row_id in self._reads.row_ids_at(some).items():
+                content = self._contents.known(row_id)
+                if content is not None:
+                    self._consider(place, content)
+                    some.remove(place)
             rows = self._reads.rows_at(some)
             for number, row in enumerate(rows):
                 if number and self._budget.over():
@@ -271,18 +264,13 @@ class _Ranking:
                 stretch = self._scope.stretch(place)
                 if stretch is None:
                     continue
-                content, text = self._contents.read(stretch.owner, row)
-                counts = content.counts
-                if self._alone:
-                    folded = fold(text)
-                    counts = counts | {term: folded.count(term) for term in self._alone if term in folded}
-                self._consider(place, content, counts)
+                self._consider(place, self._contents.read(stretch.owner, row))
             yield
 
-    def _consider(self, place: int, content: _Content, counts: dict[str, int]) -> None:
+    def _consider(self, place: int, content: _Content) -> None:
         if not self._narrowed.admits(content.row) or not self._narrowed.says(content.searchable):
             return
-        found = {term: counts[term] for term in self._terms if term in counts}
+        found = {term: content.counts[term] for term in self._terms if term in content.counts}
         if found:
             self._read[place] = content._replace(counts=found)
 

@@ -99,13 +99,12 @@ class Scan:
 
     def _asking(self) -> Callable[[int, int], list[int]] | None:
         """How the database is asked for candidates between two places; `None` where it cannot tell."""
-        reads, parts, newest = self._reads, self._matcher.parts, self._newest
+        reads, newest = self._reads, self._newest
         groups = [*self._matcher.groups, *self._narrowed.groups]
-        if reads.has_parts and parts:
-            return lambda low, high: reads.with_parts(parts, low, high, _CANDIDATES, newest=newest)
-        if groups:
-            return lambda low, high: reads.with_terms(groups, low, high, _CANDIDATES, newest=newest)
-        return None
+        parts = self._matcher.parts if reads.has_parts else []
+        if not groups and not parts:
+            return None
+        return lambda low, high: reads.candidates(groups, parts, low, high, _CANDIDATES, newest=newest)
 
     def _indexed(self, ask: Callable[[int, int], list[int]], low: int, high: int) -> Iterator[int]:
         while low <= high:

@@ -41,18 +41,18 @@ def uid_of(place: int) -> int:
 class SearchReads(RowReads, Protocol):
     """What a search reads, of one state of the store."""
 
-    has_parts: bool
-    """Whether there is an index of the parts of texts."""
-
-    def with_terms(self, groups: Groups, low: int, high: int, limit: int, *, newest: bool) -> list[int]:
-        """Indexed places in a range whose messages have one term of every group.
-
-        In order, the highest or the lowest first.
-        """
+    @property
+    def has_parts(self) -> bool:
+        """Whether there is an index of the parts of words."""
         ...
 
-    def with_parts(self, parts: Sequence[str], low: int, high: int, limit: int, *, newest: bool) -> list[int]:
-        """The same of messages that may have all these parts in their folded texts."""
+    def candidates(
+        self, groups: Groups, parts: Sequence[str], low: int, high: int, limit: int, *, newest: bool
+    ) -> list[int]:
+        """Indexed places in a range whose messages have one term of every group and all these parts of words.
+
+        In order, the highest or the lowest first. `parts` only where there is an index of them.
+        """
         ...
 
     def not_indexed(self, low: int, high: int, limit: int) -> list[int]:

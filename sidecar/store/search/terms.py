@@ -1,14 +1,14 @@
 """The terms by which a text is found, the same in every store.
 
-A word is found by its stem, a compound name or path whole and in parts, a run of Han, kana or hangul by the
-pairs of its characters.
+A word is found by its stem, a compound name or path whole and in parts, a run of Han, kana or hangul by its
+characters and their pairs.
 """
 
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, cast
 from unicodedata import is_normalized, normalize
 
 LONGEST_RUN = 64
@@ -19,7 +19,11 @@ MOST_TERMS = 64
 """Terms of a question."""
 _MOST_QUESTION = 20_000
 """Characters of a question that are looked at."""
-_REMEMBERED = 60_000
+_REMEMBERED = 30_000
+_SHORT = 40
+"""Characters of a word that what is made of it is remembered for."""
+PART = 3
+"""Characters of the parts of words that an index has."""
 
 CJK_CHARACTERS = (
     "\u3005\u3040-\u30fa\u30fc-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -32,12 +36,19 @@ RUN = re.compile(rf"[{CJK_CHARACTERS}]+|{_LETTER}+")
 """A run of letters and digits, or of Han, kana and hangul."""
 _TOKEN = re.compile(rf"[{CJK_CHARACTERS}]+|{_LETTER}+(?:{_JOINT}{_LETTER}+)*")
 _ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*")
-_ASCII_LONG = re.compile(rf"[A-Za-z0-9]{{{LONGEST_RUN + 1},}}")
 _CAMEL_TOKEN = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*")
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _IS_CJK = re.compile(rf"[{CJK_CHARACTERS}]")
 _JOINED = str.maketrans("._/-", "\ue000\ue001\ue002\ue003")
-"""Joints inside of a name are written as letters, so that a tokenizer of words leaves the name whole."""
+"""Joints inside a name are written as letters, so that a tokenizer leaves the name whole."""
+_AROUND = ".,:;!?\"'()[]{}<>`*=-/_"
+_PART_MARK = "\x80"
+"""Stands in front of a part of a word, to tell it from a word."""
+_PART_SIGNS = str.maketrans({chr(code): chr(0x80 + code) for code in range(128) if not chr(code).isalnum()})
+"""The same for signs in a part. A letter of Latin-1 that is mistaken for one costs a look at the text."""
+_CJK_RUN = re.compile(rf"[{CJK_CHARACTERS}]+")
+_UNKEPT = re.compile("[\0\ud800-\udfff]+")
+"""Characters that no index keeps."""
 
 _LISTED = """
 a about after again all also am an and any are as at be been before being both but by can could did do does
@@ -59,10 +70,6 @@ class Expansion(NamedTuple):
     """The stems of its runs, or the pairs of its characters."""
     terms: tuple[str, ...]
     """The same, and with them the whole of a compound name, and the parts that capitals divide it into."""
-    spelled: tuple[str, ...]
-    """The words that the terms are the stems of."""
-    last: str
-    """The character at the end of a CJK run, which begins no pair."""
 
 
 class DocumentTerms(NamedTuple):
@@ -71,7 +78,7 @@ class DocumentTerms(NamedTuple):
     counts: dict[str, int]
     """How often each term occurs."""
     length: int
-    """Occurrences of terms."""
+    """Occurrences of terms, but for characters of a CJK run."""
 
 
 class Question(NamedTuple):
@@ -81,8 +88,6 @@ class Question(NamedTuple):
     """Messages with all of these come first."""
     helpful: tuple[str, ...]
     """Names as a whole, and parts of names."""
-    spelled: dict[str, str]
-    """For each of them a word with this stem."""
 
 
 _expansions: dict[str, Expansion] = {}
@@ -145,17 +150,15 @@ def document_terms(text: str) -> DocumentTerms:
     """Everything that a text is found by."""
     counts: dict[str, int] = {}
     length = 0
-    lasts: set[str] = set()
     known = _expansions
     for token, times in Counter(tokens(text)).items():
         expansion = known.get(token) or expand(token)
         length += times * len(expansion.terms)
         for term in expansion.terms:
             counts[term] = counts.get(term, 0) + times
-        if expansion.last:
-            lasts.add(expansion.last)
-    for character in lasts:
-        counts.setdefault(character, 1)
+        if len(token) > 1 and is_cjk(token):
+            for character in token:
+                counts[character] = counts.get(character, 0) + times
     for name in _camel_names(text):
         expansion = expand(name)
         for term in expansion.terms[len(expansion.required) :]:
@@ -169,66 +172,84 @@ def question(text: str) -> Question:
     found = list(dict.fromkeys(tokens(text)))
     telling = [token for token in found if fold(token) not in STOP_WORDS] or found
     required: dict[str, None] = {}
-    spelled: dict[str, str] = {}
+    terms: dict[str, None] = {}
     for token in telling:
         expansion = expand(token)
         required.update(dict.fromkeys(expansion.required))
-        spelled |= zip(expansion.terms, expansion.spelled, strict=True)
+        terms.update(dict.fromkeys(expansion.terms))
     for name in _camel_names(text):
         expansion = expand(name)
-        extra = slice(len(expansion.required), None)
-        spelled |= zip(expansion.terms[extra], expansion.spelled[extra], strict=True)
-    helpful = (term for term in spelled if term not in required)
-    return Question(_longest(required), _longest(helpful), spelled)
+        terms.update(dict.fromkeys(expansion.terms[len(expansion.required) :]))
+    return Question(_longest(required), _longest(term for term in terms if term not in required))
 
 
-def prepared(text: str) -> str:
-    """The text as a tokenizer is given it that divides ASCII at what is no letter or digit, and stems.
+class _Prepared:
+    """What is made of the words of texts for an index, remembered for those that come often."""
 
-    It makes of it the terms of the text, and few others.
-    """
-    if text.isascii():
-        found = [
-            _written(word)
-            for token in set(_ASCII_TOKEN.findall(text))
-            if not (token.isalnum() and _is_plain(token))
-            for expansion in (expand(token),)
-            for word in expansion.spelled[len(expansion.required) :]
-        ]
-        return " ".join((_ASCII_LONG.sub(" ", text), *found))
-    words: list[str] = []
-    for token in _TOKEN.findall(fold(text)):
-        if token.isascii() and token.isalnum():
-            if len(token) <= LONGEST_RUN:
-                words.append(token)
-            continue
-        expansion = expand(token)
-        words += map(_written, expansion.spelled)
-        if expansion.last:
-            words.append(expansion.last)
-    for name in _camel_names(text):
-        expansion = expand(name)
-        words += map(_written, expansion.spelled[len(expansion.required) :])
-    return " ".join(words)
+    def __init__(self, make: Callable[[str], str]) -> None:
+        self._make = make
+        self._new: dict[str, str] = {}
+        self._old: dict[str, str] = {}
 
+    def __call__(self, text: str) -> str:
+        """What is made of a text. No term reaches beyond a white space."""
+        words = set(text.split())
+        found = list(map(self._new.get, words))
+        if None in found:
+            found = [
+                self._look_up(word) if made is None else made for word, made in zip(words, found, strict=True)
+            ]
+        return " ".join(cast(list[str], found))
 
-def _is_plain(token: str) -> bool:
-    """Whether a word has no parts: small letters and digits, or a capital in front of small letters."""
-    rest = token[1:]
-    return token.islower() or token.isdigit() or (rest.isalpha() and rest.islower())
+    def _look_up(self, word: str) -> str:
+        made = self._old.get(word)
+        if made is None:
+            made = self._make(word)
+        if len(word) <= _SHORT:
+            if len(self._new) >= _REMEMBERED:
+                self._new, self._old = {}, self._new
+            self._new[word] = made
+        return made
 
 
-def asked(word: str) -> str:
-    """A word of a question as `prepared` writes it, in the quotes of a full-text query.
+def parts_of(folded: str) -> list[str]:
+    """Every `PART` characters in the words of a folded text; not of Chinese, of which pairs are terms."""
+    if not folded.isascii():
+        folded = _UNKEPT.sub(" ", _CJK_RUN.sub(" ", folded))
+    found = {word[at : at + PART] for word in folded.split() for at in range(len(word) - PART + 1)}
+    return list(found)
 
-    A CJK character alone stands for every pair that begins with it.
-    """
-    quoted = f'"{_written(word)}"'
-    return f"{quoted}*" if len(word) == 1 and is_cjk(word) else quoted
+
+def written(term: str) -> str:
+    """A term as an index is given it: a tokenizer that divides at ASCII signs leaves it whole."""
+    return term.translate(_JOINED)
 
 
-def _written(word: str) -> str:
-    return word.translate(_JOINED)
+def written_part(part: str) -> str:
+    """The same of a part of a word."""
+    return _PART_MARK + part.translate(_PART_SIGNS)
+
+
+def _words_of(word: str) -> str:
+    bare = word.strip(_AROUND)
+    if bare.isalnum() and bare.isascii() and len(bare) <= LONGEST_RUN:
+        rest = bare[1:]
+        if bare.islower() or bare.isdigit() or (rest.isalpha() and rest.islower()):
+            return stem(bare.lower())
+    return " ".join(map(written, document_terms(word).counts))
+
+
+def _parts_of_word(word: str) -> str:
+    if word.isascii():
+        signs = word.lower().translate(_PART_SIGNS)
+        return " ".join({_PART_MARK + signs[at : at + PART] for at in range(len(signs) - PART + 1)})
+    return " ".join(map(written_part, parts_of(fold(word))))
+
+
+index_words = _Prepared(_words_of)
+"""The terms of a text as an index is given them: separated by spaces, some more than once."""
+index_both = _Prepared(lambda word: f"{_words_of(word)} {_parts_of_word(word)}")
+"""The same with the parts of its words."""
 
 
 def _camel_names(text: str) -> list[str]:
@@ -239,20 +260,19 @@ def _camel_names(text: str) -> list[str]:
 def _expanded(token: str) -> Expansion:
     if is_cjk(token):
         found = tuple(pairs(token))
-        return Expansion(found, found, found, token[-1])
+        return Expansion(found, found)
     folded = fold(token)
     runs = RUN.findall(folded)
-    words = [run for run in runs if len(run) <= LONGEST_RUN]
-    stems = tuple(map(stem, words))
-    extra: dict[str, str] = {}
+    stems = tuple(stem(run) for run in runs if len(run) <= LONGEST_RUN)
+    extra: dict[str, None] = {}
     if len(runs) > 1 and len(folded) <= LONGEST_NAME:
-        extra[folded] = folded
+        extra[folded] = None
     if folded != token:
         for run in RUN.findall(token):
             parts = _CAMEL_PART.findall(run)
             if len(parts) > 1:
-                extra |= {stem(part.lower()): part.lower() for part in parts if len(part) <= LONGEST_RUN}
-    return Expansion(stems, stems + tuple(extra), (*words, *extra.values()), "")
+                extra |= {stem(part.lower()): None for part in parts if len(part) <= LONGEST_RUN}
+    return Expansion(stems, stems + tuple(extra))
 
 
 def _longest(terms: Iterable[str]) -> tuple[str, ...]:

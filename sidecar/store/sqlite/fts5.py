@@ -1,8 +1,8 @@
-"""The search index of a SQLite store: two full-text tables of SQLite's own, without the texts.
+"""The search index of a SQLite store: a full-text table of SQLite's own, without the texts.
 
-`search_words` has the words of every message, and its role, turn and tools. `search_parts` has every three
-characters of its folded text. Their rowids are places, see `sidecar.store.search.scope`. Messages are indexed
-behind their commit in the order of their row ids: those from the mark `search_from` on are not yet.
+It has the terms of every message, its role, turn and tools and, if wanted, the parts of its words. Its rowids
+are places, see `sidecar.store.search.scope`. Messages are indexed behind their commit in the order of their
+row ids: those from the mark `search_from` on are not yet.
 
 A message is taken out of the index in the transaction that erases or moves it. SQLite notes that apart from
 the index: nothing finds the message any more, and `purge` rewrites the index without it.
@@ -13,27 +13,24 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from sidecar.store.records import MessageRow, SessionRecord
-from sidecar.store.search import Extract, Searchable, plain_text
-from sidecar.store.search.query import SHORTEST_PART, Groups, facets, kept
+from sidecar.store.search import Extract
+from sidecar.store.search.query import Groups, indexed_terms
 from sidecar.store.search.scope import MOST_POSITION, place_of, position_of, uid_of
-from sidecar.store.search.terms import asked, fold, prepared
+from sidecar.store.search.terms import written, written_part
 from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
 
-FORMAT = 1
+FORMAT = 2
 """What is made of a text for the index; an index of another format is made anew."""
-TABLES = ("search_words", "search_parts")
+TABLE = "search"
 _FEW_WAITING = 20_000
 """Rows that are sooner gone through than the positions of a session."""
-_LONGEST = 8 << 20
-"""Characters of a message that are indexed; what is longer is found by its beginning."""
 _PAGES = 64
 """Pages of an index that are rewritten in one step."""
 _SHARE = 100
 """An erasure waits so many times as long as the purge will take, about, before it is purged."""
 _PAGES_A_SECOND = 3_000
 _LATEST_S = 24 * 3600.0
-_AT_END_S = 2.0
 _AT_ONCE_S = 0.05
 _MARK = "SELECT value FROM marks WHERE name = ?"
 _MARKS = "SELECT name, value FROM marks WHERE name IN ('search_format', 'search_parts', 'search_from')"
@@ -58,18 +55,20 @@ class FTS5Reads(SQLiteReads):
         self.has_parts = current and marks.get("search_parts") == 1
         self._indexed_to = marks.get("search_from", 0) if current else 0
 
-    def with_terms(self, groups: Groups, low: int, high: int, limit: int, *, newest: bool) -> list[int]:
+    def candidates(
+        self, groups: Groups, parts: Sequence[str], low: int, high: int, limit: int, *, newest: bool
+    ) -> list[int]:
         """See `SearchReads`."""
-        wanted = " AND ".join(f"({' OR '.join(asked(term.word) for term in group)})" for group in groups)
-        return self._matching("search_words", wanted, low, high, limit, newest=newest)
-
-    def with_parts(self, parts: Sequence[str], low: int, high: int, limit: int, *, newest: bool) -> list[int]:
-        """See `SearchReads`."""
-        found = dict.fromkeys(
-            part[at : at + SHORTEST_PART] for part in parts for at in range(len(part) - SHORTEST_PART + 1)
+        if not self._indexed_to:
+            return []
+        wanted = ['("' + '" OR "'.join(map(written, group)) + '")' for group in groups]
+        wanted += [f'"{written_part(part)}"' for part in parts]
+        found = self.query(
+            "SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? "
+            f"ORDER BY rowid {'DESC' if newest else 'ASC'} LIMIT ?",
+            (" AND ".join(wanted), low, high, limit),
         )
-        wanted = " AND ".join('"' + part.replace('"', '""') + '"' for part in found)
-        return self._matching("search_parts", wanted, low, high, limit, newest=newest)
+        return [place for (place,) in found]
 
     def not_indexed(self, low: int, high: int, limit: int) -> list[int]:
         """See `SearchReads`."""
@@ -145,18 +144,6 @@ class FTS5Reads(SQLiteReads):
         found = self.query(f"SELECT {SESSION_COLUMNS} FROM sessions WHERE uid = ?", (uid,))
         return session_record(found[0]) if found else None
 
-    def _matching(
-        self, table: str, wanted: str, low: int, high: int, limit: int, *, newest: bool
-    ) -> list[int]:
-        if not self._indexed_to:
-            return []
-        found = self.query(
-            f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid BETWEEN ? AND ? "
-            f"ORDER BY rowid {'DESC' if newest else 'ASC'} LIMIT ?",
-            (wanted, low, high, limit),
-        )
-        return [place for (place,) in found]
-
     def _at(self, columns: str, places: Sequence[int]) -> Iterator[Row]:
         by_session: dict[int, list[int]] = {}
         for place in places:
@@ -174,11 +161,8 @@ class FTS5Reads(SQLiteReads):
 def erase(reads: SQLiteReads, uid: int, first: int, last: int, now_ms: int) -> None:
     """Take messages of a session out of the index, inside the transaction that erases or moves them."""
     bounds = place_of(uid, first), place_of(uid, last)
-    erased = 0
-    for table in TABLES:
-        reads.query(f"DELETE FROM {table} WHERE rowid BETWEEN ? AND ?", bounds)
-        erased += reads.connection.changes()
-    if erased:
+    reads.query("DELETE FROM search WHERE rowid BETWEEN ? AND ?", bounds)
+    if reads.connection.changes():
         reads.query("INSERT OR IGNORE INTO marks VALUES ('search_erased', ?)", (now_ms,))
 
 
@@ -194,7 +178,7 @@ class Indexer:
         """The first row id that is not indexed, as far as known."""
         self._owners: dict[int, SessionRecord] = {}
         self._waiting = True
-        self._purging: list[str] | None = None
+        self._purging = False
         self._failed = False
         self.adopt()
 
@@ -214,8 +198,7 @@ class Indexer:
         with self._step():
             found = self._mark("search_format"), self._mark("search_parts")
             if found != kind:
-                for table in TABLES:
-                    self._reads.query(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+                self._reads.query("INSERT INTO search(search) VALUES ('delete-all')")
                 for name, value in zip(("search_format", "search_parts"), kind, strict=True):
                     self._reads.query(_SET_MARK, (name, value))
                 self._reads.query(_SET_MARK, ("search_from", 1))
@@ -237,20 +220,13 @@ class Indexer:
             self._waiting = False
             return 0
         rows.sort(key=lambda row: (row.session, row.position))
-        words: list[tuple[int, str]] = []
-        parts: list[tuple[int, str]] = []
+        terms: list[tuple[int, str]] = []
         for row in rows:
             if row.position > MOST_POSITION:
                 continue
-            place = place_of(row.session, row.position)
-            searchable = self._searchable(row)
-            text = searchable.text[:_LONGEST]
-            words.append((place, encodable(" ".join((prepared(text), *facets(row, searchable))))))
-            if self._parts:
-                parts.append((place, encodable(kept(fold(text)))))
-        cursor = self._connection.cursor()
-        cursor.executemany("INSERT INTO search_words (rowid, terms) VALUES (?, ?)", words)
-        cursor.executemany("INSERT INTO search_parts (rowid, text) VALUES (?, ?)", parts)
+            found = indexed_terms(row, self._owner(row.session), self._extract, parts=self._parts)
+            terms.append((place_of(row.session, row.position), found))
+        self._connection.cursor().executemany("INSERT INTO search (rowid, terms) VALUES (?, ?)", terms)
         self.indexed_to = max(row.row_id for row in rows) + 1
         self._reads.query(_SET_MARK, ("search_from", self.indexed_to))
         self._waiting = len(rows) == most
@@ -284,50 +260,36 @@ class Indexer:
                 pass
 
     def purge_at_end(self) -> None:
-        """Leave no word of what was erased; parts of words stay for the next start where they are many."""
-        if self.purge_due_s() is None:
-            return
-        short = self._purge_s() <= _AT_END_S
-        while self.purge() and (short or self._purging != [TABLES[1]]):
-            pass
+        """Leave no word of what was erased."""
+        if self.purge_due_s() is not None:
+            while self.purge():
+                pass
 
     def _purge(self) -> bool:
-        if self._purging is None:
+        if not self._purging:
             erased_ms = self._mark("search_erased")
             if erased_ms is not None:  # what is erased from now on is left to the next purge
                 self._reads.query(_SET_MARK, ("search_purging", erased_ms))
                 self._reads.query("DELETE FROM marks WHERE name = 'search_erased'")
             elif self._mark("search_purging") is None:
                 return False
-            self._purging = list(TABLES)
-            self._merge(self._purging[0], -_PAGES)
-        elif not self._merge(self._purging[0], _PAGES):
-            del self._purging[0]
-            if not self._purging:
-                self._purging = None
-                self._reads.query("DELETE FROM marks WHERE name = 'search_purging'")
-                return False
-            self._merge(self._purging[0], -_PAGES)
+            self._purging = True
+            self._merge(-_PAGES)
+        elif not self._merge(_PAGES):
+            self._purging = False
+            self._reads.query("DELETE FROM marks WHERE name = 'search_purging'")
+            return False
         return True
 
     def _purge_s(self) -> float:
         """How long a purge takes, about."""
-        counts = (self._reads.value(f"SELECT count(*) FROM {table}_data") for table in TABLES)
-        return sum(counts) / _PAGES_A_SECOND
+        return self._reads.value("SELECT count(*) FROM search_data") / _PAGES_A_SECOND
 
-    def _merge(self, table: str, pages: int) -> bool:
+    def _merge(self, pages: int) -> bool:
         """Whether something was merged."""
         before = self._reads.value("SELECT total_changes()")
-        self._reads.query(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (pages,))
+        self._reads.query("INSERT INTO search(search, rank) VALUES ('merge', ?)", (pages,))
         return self._reads.value("SELECT total_changes()") - before >= 2
-
-    def _searchable(self, row: MessageRow) -> Searchable:
-        """What is searched of a message; where that cannot be told, all of it, so that the others go on."""
-        try:
-            return self._extract(self._owner(row.session), row.body)
-        except Exception as error:
-            _report(error)
-            return plain_text(self._owner(row.session), row.body)
 
     def _owner(self, uid: int) -> SessionRecord:
         if uid not in self._owners:
@@ -355,11 +317,6 @@ class Indexer:
                 raise
         finally:
             connection.execute("PRAGMA synchronous = FULL")
-
-
-def encodable(text: str) -> str:
-    """The text without halves of surrogate pairs, which no file takes."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _report(error: Exception) -> None:

@@ -37,7 +37,7 @@ _SLICE_S = 0.01
 _TRIES = 3
 
 
-class MemoryStore(Submitting, ReadsOnLoop):
+class MemoryStore(ReadsOnLoop, Submitting):
     """Sessions in a SQLite database without a file, on the loop's own thread."""
 
     kind = "memory"
@@ -65,6 +65,8 @@ class MemoryStore(Submitting, ReadsOnLoop):
         """See `SessionStore`."""
         if self._connection is None:
             return
+        if self._erasing is not None:
+            self._erasing.cancel()
         self._carry_out()
         if self._pause is not None:
             self._pause.cancel()

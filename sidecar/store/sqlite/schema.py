@@ -22,14 +22,11 @@ SECRETS = "CREATE TABLE IF NOT EXISTS secrets (number INTEGER PRIMARY KEY, secre
 """With these the store's own texts are told from forged ones; it has more than one after a restore."""
 
 INDEX = """
-    CREATE VIRTUAL TABLE search_words USING fts5 (
-        terms, content = '', contentless_delete = 1, detail = none, tokenize = "porter ascii"
-    );
-    CREATE VIRTUAL TABLE search_parts USING fts5 (
-        text, content = '', contentless_delete = 1, detail = none, tokenize = "trigram case_sensitive 1"
+    CREATE VIRTUAL TABLE search USING fts5 (
+        terms, content = '', contentless_delete = 1, detail = none, tokenize = "ascii"
     );
 """
-"""The tables of the search index; they are made again where it is damaged."""
+"""The table of the search index; it is made again where it is damaged."""
 
 MIGRATIONS = (
     """
@@ -222,6 +219,17 @@ MIGRATIONS = (
     DROP TABLE search_blocks;
     DELETE FROM marks WHERE name = 'index_format';
     CREATE INDEX session_by_agent ON sessions (namespace, agent_id);
+    CREATE VIRTUAL TABLE search_words USING fts5 (
+        terms, content = '', contentless_delete = 1, detail = none, tokenize = "porter ascii"
+    );
+    CREATE VIRTUAL TABLE search_parts USING fts5 (
+        text, content = '', contentless_delete = 1, detail = none, tokenize = "trigram case_sensitive 1"
+    );
+    """,
+    """
+    DROP TABLE search_words;
+    DROP TABLE search_parts;
+    DELETE FROM marks WHERE name LIKE 'search_%';
     """
     + INDEX,
 )

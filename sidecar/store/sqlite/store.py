@@ -32,7 +32,7 @@ _SMALLEST = 512
 """Bytes of the smallest database."""
 
 
-class SQLiteStore(Submitting, ReadsOnLoop):
+class SQLiteStore(ReadsOnLoop, Submitting):
     """Sessions in a SQLite file: writes on a thread of their own, short reads on the loop's."""
 
     kind = "sqlite"
@@ -89,9 +89,11 @@ class SQLiteStore(Submitting, ReadsOnLoop):
             raise unavailable(error) from error
         self.secrets = [secret for (secret,) in found]
         self._current = _View(SQLiteLookups(connection))
+        self.erase_rest()
 
     async def close(self) -> None:
-        """See `SessionStore`."""
+        """See `SessionStore`; what was erased leaves the file before."""
+        await self.erased()
         writer, self._writer = self._writer, None
         view, self._current = self._current, None
         search, self._search = self._search, None

@@ -22,7 +22,7 @@ from tests.conformance.dictionary.tables import MemoryTables
 _T = TypeVar("_T")
 
 
-class MemoryStore(Submitting, ReadsOnLoop):
+class MemoryStore(ReadsOnLoop, Submitting):
     """Sessions in dictionaries, under the same rules as in a file."""
 
     kind = "memory"

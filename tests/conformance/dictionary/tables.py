@@ -82,14 +82,11 @@ class MemoryTables:
         """See `RowReads`."""
         return [row for row in self._rows[uid].between(first, last) if row.role == code]
 
-    def with_terms(self, groups: Groups, low: int, high: int, limit: int, *, newest: bool) -> list[int]:
+    def candidates(
+        self, groups: Groups, parts: Sequence[str], low: int, high: int, limit: int, *, newest: bool
+    ) -> list[int]:
         """See `SearchReads`; nothing is indexed."""
-        del groups, low, high, limit, newest
-        return []
-
-    def with_parts(self, parts: Sequence[str], low: int, high: int, limit: int, *, newest: bool) -> list[int]:
-        """See `SearchReads`."""
-        del parts, low, high, limit, newest
+        del groups, parts, low, high, limit, newest
         return []
 
     def not_indexed(self, low: int, high: int, limit: int) -> list[int]:

@@ -7,7 +7,6 @@ import apsw
 from sidecar.store.errors import StoreDamaged
 from sidecar.store.search.scope import MOST_POSITION, POSITION_BITS
 from sidecar.store.sqlite.connection import Connection
-from sidecar.store.sqlite.fts5 import TABLES
 from sidecar.store.sqlite.schema import VERSION
 from sidecar.store.sqlite.upkeep.looking import look
 from sidecar.store.upkeep import Finding, Progress, judged
@@ -20,11 +19,11 @@ _INDEXED_TO = "coalesce((SELECT value FROM marks WHERE name = 'search_from'), 0)
 _AGREEMENT = (
     (
         f"SELECT count(*) FROM messages WHERE row_id < {_INDEXED_TO} AND position <= {MOST_POSITION} "
-        f"AND NOT EXISTS (SELECT 1 FROM search_words_docsize WHERE id = ({_PLACE}))",
+        f"AND NOT EXISTS (SELECT 1 FROM search_docsize WHERE id = ({_PLACE}))",
         "messages cannot be found",
     ),
     (
-        "SELECT count(*) FROM search_words_docsize WHERE NOT EXISTS (SELECT 1 FROM messages "
+        "SELECT count(*) FROM search_docsize WHERE NOT EXISTS (SELECT 1 FROM messages "
         f"WHERE session = id >> {POSITION_BITS} AND position = id & {MOST_POSITION} "
         f"AND row_id < {_INDEXED_TO})",
         "messages are indexed that are not there",
@@ -85,7 +84,7 @@ def _soundness(connection: Connection, progress: Progress) -> list[Finding]:
     if not complaints:
         progress("reading free pages", len(names), len(names))
         complaints = _complaints(connection, "PRAGMA quick_check")
-        complaints = [each for each in complaints if not any(table in each for table in TABLES)]
+        complaints = [each for each in complaints if "table main.search" not in each and "fts5" not in each]
     if complaints:
         told = "; ".join(complaints[:_MOST])
         return [Finding("file", False, f"the file is damaged: {told}", _SAVE)]
@@ -95,9 +94,8 @@ def _soundness(connection: Connection, progress: Progress) -> list[Finding]:
 def _index(connection: Connection, progress: Progress) -> Finding:
     """Whether the search index is sound, and has just the messages that it should have."""
     wrong: list[str] = []
-    for table in TABLES:
-        progress(f"reading {table}", 0, 0)
-        wrong += _complaints(connection, f"PRAGMA integrity_check('{table}')")
+    progress("reading the search index", 0, 0)
+    wrong += _complaints(connection, "PRAGMA integrity_check('search')")
     for statement, complaint in _AGREEMENT:
         count = connection.execute(statement).get
         if count:

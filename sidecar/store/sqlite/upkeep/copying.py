@@ -12,7 +12,6 @@ from sidecar.private_files import create
 from sidecar.store.errors import StoreDamaged
 from sidecar.store.sqlite.cleaning import CleaningVFS
 from sidecar.store.sqlite.faults import unavailable
-from sidecar.store.sqlite.fts5 import TABLES
 from sidecar.store.sqlite.schema import SECRETS
 from sidecar.store.sqlite.upkeep.looking import look
 from sidecar.store.stored import SessionRef
@@ -115,14 +114,13 @@ def add_secrets(
 def _purge(writing: Any) -> None:
     """Take out of the copy's search index what was erased; a store from before it has none."""
     tables = {name for (name,) in writing.execute("SELECT name FROM sqlite_schema").fetchall()}
-    if not tables.issuperset(TABLES):
+    if "search" not in tables:
         return
     for name in ("search_erased", "search_purging"):
         if writing.execute("SELECT value FROM marks WHERE name = ?", (name,)).get is None:
             continue
         writing.pragma("secure_delete", 1)
-        for table in TABLES:
-            writing.execute(f"INSERT INTO {table}({table}) VALUES ('optimize')")
+        writing.execute("INSERT INTO search(search) VALUES ('optimize')")
         writing.execute("DELETE FROM marks WHERE name = ?", (name,))
 
 

@@ -7,7 +7,6 @@ import apsw
 from sidecar.store.sqlite.cleaning import CleaningVFS
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import unavailable
-from sidecar.store.sqlite.fts5 import TABLES
 from sidecar.store.sqlite.schema import INDEX, VERSION, prepare
 from sidecar.store.sqlite.upkeep.looking import look, look_at_current
 
@@ -28,8 +27,7 @@ def vacuum(path: Path) -> tuple[int, int]:
     try:
         connection = connect(path, None, busy_ms=_BUSY_MS, cache_kib=_CACHE_KIB)
         try:
-            for table in TABLES:  # with what was erased of it
-                connection.execute(f"INSERT INTO {table}({table}) VALUES ('optimize')")
+            connection.execute("INSERT INTO search(search) VALUES ('optimize')")  # drops what was erased
             connection.execute("DELETE FROM marks WHERE name IN ('search_erased', 'search_purging')")
             connection.execute("VACUUM")
             _checkpoint(path)
@@ -51,8 +49,7 @@ def reindex(path: Path) -> None:
         connection = connect(path, None, busy_ms=_BUSY_MS, cache_kib=_CACHE_KIB)
         try:
             connection.execute("BEGIN IMMEDIATE")
-            for table in TABLES:
-                connection.execute(f"DROP TABLE {table}")
+            connection.execute("DROP TABLE search")
             connection.execute(INDEX)
             connection.execute("DELETE FROM marks WHERE name LIKE 'search_%'")
             connection.execute("COMMIT")

@@ -1,33 +1,32 @@
-"""The search index of a PostgreSQL store: the terms of every message beside it, in a column of its own.
+"""The search index of a PostgreSQL store: the terms of every message as numbers, in a column beside it.
 
-`Indexer` writes them behind the commit of the message; they go where it is moved, copied or erased.
-Searches look at messages without them, which are the newest, and those with more terms than the column takes.
+A number is the CRC-32 of a term or of a part of a word: what it finds is looked at, so two terms of the same
+number cost a look. `Indexer` fills the column behind the commit of the message; it goes where the message is
+moved, copied or erased. Searches look at messages without it, which are the newest.
+
+Whether parts of words are indexed is kept in `search_index`, for all processes that share the store: the one
+that begins the index decides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from zlib import crc32
 
-from sidecar.store.postgres.connection import Connection, Row, Value
+from sidecar.store.postgres.connection import Connection, Row
 from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import Extract
-from sidecar.store.search.query import Groups, Term, facets
+from sidecar.store.search.query import Groups, indexed_terms
 from sidecar.store.search.scope import MOST_POSITION, place_of, position_of, uid_of
-from sidecar.store.search.terms import document_terms, is_cjk
+from sidecar.store.search.terms import written, written_part
 
-_MOST_TERMS = 50_000
-"""A column takes a megabyte."""
-_LONGEST = 8 << 20
-_MOST_BYTES = 900_000
 _WITHOUT = (
-    f"SELECT {MESSAGE_COLUMNS} FROM messages "
-    "WHERE words IS NULL AND row_id <> ALL(%s::bigint[]) "
+    f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE terms IS NULL "
     "ORDER BY session, position LIMIT %s FOR UPDATE SKIP LOCKED"
 )
-_FILL_IN = (
-    "UPDATE messages SET words = %s::text::tsvector "
-    "WHERE session = %s AND position = %s AND row_id = %s AND words IS NULL"
-)
+_FILL_IN = "UPDATE messages SET terms = %s::int[] WHERE session = %s AND position = %s AND row_id = %s"
+_PARTS = "SELECT parts FROM search_index"
+_BEGIN_INDEX = "INSERT INTO search_index (parts) VALUES (%s::int::boolean) ON CONFLICT DO NOTHING"
 _READABLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE namespace = %s "
     "AND (%s::text IS NULL OR agent_id IS NULL OR agent_id = %s) ORDER BY uid LIMIT %s"
@@ -37,48 +36,46 @@ _IN_RANGE = "(session, position) BETWEEN (%s::int, %s::int) AND (%s::int, %s::in
 _LARGEST = (1 << 31) - 1
 
 
-def words_of(row: MessageRow, owner: SessionRecord, extract: Extract) -> str | None:
-    """The terms of a message as the column is given them, `None` where they are too many."""
-    searchable = extract(owner, row.body)
-    if len(searchable.text) > _LONGEST:
-        return None
-    terms = document_terms(searchable.text).counts
-    written = " ".join(f"'{term}'" for term in (*terms, *facets(row, searchable)))
-    return None if len(terms) > _MOST_TERMS or len(written.encode()) > _MOST_BYTES else written
-
-
-class TsvectorReads(PostgresLookups):
+class GINReads(PostgresLookups):
     """`SearchReads` over one connection."""
 
-    has_parts = False
+    _parts: bool | None = None
 
     def begin(self) -> None:
         """Begin a view that later commits do not change, in which every statement gets a plan of its own."""
         super().begin()
+        self._parts = None
         self.cursor.execute("SET LOCAL plan_cache_mode = force_custom_plan")
         self.cursor.execute("SET LOCAL jit = off")
 
-    def with_terms(self, groups: Groups, low: int, high: int, limit: int, *, newest: bool) -> list[int]:
+    @property
+    def has_parts(self) -> bool:
         """See `SearchReads`."""
-        wanted = " & ".join(f"({' | '.join(map(_asked, group))})" for group in groups)
-        order = "DESC" if newest else "ASC"
+        if self._parts is None:
+            self._parts = self.query(_PARTS) == [(True,)]
+        return self._parts
+
+    def candidates(
+        self, groups: Groups, parts: Sequence[str], low: int, high: int, limit: int, *, newest: bool
+    ) -> list[int]:
+        """See `SearchReads`."""
+        all_of = [*map(written_part, parts), *(written(group[0]) for group in groups if len(group) == 1)]
+        some_of = [list(map(written, group)) for group in groups if len(group) > 1]
+        conditions = [*(["terms @> %s::int[]"] if all_of else []), *["terms && %s::int[]"] * len(some_of)]
         between, bounds = _between(low, high)
+        order = "DESC" if newest else "ASC"
         found = self.query(
-            f"SELECT session, position FROM messages WHERE words @@ %s::text::tsquery AND {between} "
+            f"SELECT session, position FROM messages WHERE {' AND '.join((*conditions, between))} "
             f"ORDER BY session {order}, position {order} LIMIT %s",
-            (wanted, *bounds, limit),
+            (*map(numbers, filter(None, (all_of, *some_of))), *bounds, limit),
         )
         return [place_of(*row) for row in found]
-
-    def with_parts(self, parts: Sequence[str], low: int, high: int, limit: int, *, newest: bool) -> list[int]:
-        """See `SearchReads`; there is no such index."""
-        raise LookupError(parts, low, high, limit, newest)
 
     def not_indexed(self, low: int, high: int, limit: int) -> list[int]:
         """See `SearchReads`."""
         between, bounds = _between(low, high)
         found = self.query(
-            f"SELECT session, position FROM messages WHERE words IS NULL AND {between} "
+            f"SELECT session, position FROM messages WHERE terms IS NULL AND {between} "
             "ORDER BY session DESC, position DESC LIMIT %s",
             (*bounds, limit),
         )
@@ -144,10 +141,9 @@ class TsvectorReads(PostgresLookups):
 class Indexer:
     """Fills in the terms of messages that have none, a few at a time."""
 
-    def __init__(self, extract: Extract) -> None:
+    def __init__(self, extract: Extract, *, parts: bool) -> None:
         self._extract = extract
-        self._unfit: list[int] = []
-        """Row ids of messages that stay without terms."""
+        self._parts = parts
         self.has_work = True
 
     def note(self) -> None:
@@ -159,16 +155,17 @@ class Indexer:
         reads = PostgresReads(connection)
         reads.cursor.execute("BEGIN")
         try:
-            rows = [MessageRow._make(row) for row in reads.query(_WITHOUT, (self._unfit, most))]
-            owners = {uid: reads.session_of(uid) for uid in {row.session for row in rows}}
-            filled: list[Sequence[Value]] = []
-            for row in rows:
-                words = self._words(row, owners[row.session])
-                if words is None:
-                    self._unfit.append(row.row_id)
-                else:
-                    filled.append((words, row.session, row.position, row.row_id))
-            if filled:
+            rows = [MessageRow._make(row) for row in reads.query(_WITHOUT, (most,))]
+            if rows:
+                parts = self._has_parts(reads)
+                owners = {uid: reads.session_of(uid) for uid in {row.session for row in rows}}
+                filled = [
+                    (
+                        numbers(indexed_terms(row, owners[row.session], self._extract, parts=parts).split()),
+                        *(row.session, row.position, row.row_id),
+                    )
+                    for row in rows
+                ]
                 reads.cursor.executemany(_FILL_IN, filled)
         except BaseException:
             if not connection.closed:
@@ -177,14 +174,18 @@ class Indexer:
         reads.cursor.execute("COMMIT")
         self.has_work = len(rows) == most
 
-    def _words(self, row: MessageRow, owner: SessionRecord) -> str | None:
-        try:
-            return words_of(row, owner, self._extract)
-        except Exception as error:
-            import logging
+    def _has_parts(self, reads: PostgresReads) -> bool:
+        """What the index holds of words: as it was begun, by this process where it is empty."""
+        found = reads.query(_PARTS)
+        if not found:
+            reads.cursor.execute(_BEGIN_INDEX, (int(self._parts),))
+            found = reads.query(_PARTS)
+        return found[0][0]
 
-            logging.getLogger(__name__).error("a message cannot be indexed", exc_info=error)
-            return None
+
+def numbers(terms: Iterable[str]) -> list[int]:
+    """The numbers that stand for terms; negative from the middle on, as PostgreSQL's are."""
+    return sorted({((crc32(term.encode()) + (1 << 31)) & 0xFFFFFFFF) - (1 << 31) for term in terms})
 
 
 def _between(low: int, high: int) -> tuple[str, tuple[int, ...]]:
@@ -193,8 +194,3 @@ def _between(low: int, high: int) -> tuple[str, tuple[int, ...]]:
     if first == last:
         return _IN_SESSION, (first, position_of(low), position_of(high))
     return _IN_RANGE, (first, position_of(low), last, position_of(high))
-
-
-def _asked(term: Term) -> str:
-    """A CJK character alone stands for every pair that begins with it."""
-    return f"'{term.stem}':*" if len(term.stem) == 1 and is_cjk(term.stem) else f"'{term.stem}'"
