@@ -33,13 +33,13 @@ ENTRIES = {
     "run": Entry("sidecar.cli.run", "Start Claude Code, Codex or another program behind the gateway."),
     "gateway": Entry("sidecar.cli.gateway", "Serve programs that only know a model's API."),
     "mcp": Entry("sidecar.cli.mcp", "Offer the recall tools over MCP, on standard input and output."),
-    "doctor": Entry("sidecar.cli.doctor", "Look for what is wrong, and tell what to do."),
-    "engines": Entry("sidecar.cli.engines", "List, make, link, install, select, check engines."),
+    "doctor": Entry("sidecar.cli.doctor", "Find problems and say how to fix them."),
+    "engines": Entry("sidecar.cli.engines", "List, create, link, install, select or check engines."),
     "sessions": Entry("sidecar.cli.sessions", "List, show, export, import or delete stored sessions."),
-    "memory": Entry("sidecar.cli.memory", "Show what was injected into a session, list or forget facts."),
-    "db": Entry("sidecar.cli.db", "Check, copy, repair or tidy the store."),
+    "memory": Entry("sidecar.cli.memory", "Show injected memory; list or forget facts."),
+    "db": Entry("sidecar.cli.db", "Check, copy, repair or compact the store."),
     "config": Entry("sidecar.cli.config", "Show or validate the configuration."),
-    "conformance": Entry("sidecar.cli.conformance", "Check an implementation of your own against the rules."),
+    "conformance": Entry("sidecar.cli.conformance", "Check your own server, client, engine or store."),
     "schema": Entry("sidecar.cli.schema", "Write or check the files made from the protocol's types."),
 }
 """Every command, in the order of the help."""
@@ -70,7 +70,7 @@ class LazyCommands(click.Group):
     PROGRAM,
     cls=LazyCommands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="`context-sidecar COMMAND --help` tells more about a command. Start with `context-sidecar demo`.",
+    epilog="`context-sidecar COMMAND --help` explains a command. Start with `context-sidecar demo`.",
 )
 @click.version_option(__version__, prog_name=PROGRAM)
 def cli() -> None:

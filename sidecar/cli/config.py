@@ -46,7 +46,7 @@ def show(common: Common) -> int:
     return OK
 
 
-@command.command("validate")
+@command.command("validate", short_help="Check the configuration file.")
 @common_options
 def validate(common: Common) -> int:
     """Check the configuration file, with the settings of every engine that it names."""

@@ -9,7 +9,18 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from sidecar.origin import install_command
 from sidecar.secrecy import masked_text
+
+PACKAGES = {
+    "aiohttp": "http",
+    "multidict": "http",
+    "mcp": "mcp",
+    "anyio": "mcp",
+    "pygls": "lsp",
+    "lsprotocol": "lsp",
+}
+"""Packages that commands import, by the extra that brings them."""
 
 OK = 0
 FAILURE = 1
@@ -53,6 +64,12 @@ def reported_failures(program: str) -> Generator[Outcome]:
     except click.ClickException as error:
         _say(program, error.format_message())
         outcome.code = error.exit_code
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        extra = PACKAGES.get(package)
+        hint = f"install it with: {install_command(extra)}" if extra else "the installation is not complete"
+        _say(program, f"the package {package} is missing; {hint}")
+        outcome.code = FAILURE
     except BrokenPipeError:
         # The reader of our output has gone: nothing more to say, and nothing to flush at exit.
         with suppress(OSError):

@@ -93,21 +93,12 @@ def command(common: Common, options: Options) -> int:
 
 
 def open_gateway(common: Common, options: Options, where: Upstreams, warn: Callable[[str], None]) -> Gateway:
-    """A gateway that does not listen yet; `warn` is told what the user should know.
-
-    Raises:
-        CommandFailed: a package that the gateway needs is not installed.
-    """
-    try:
-        from sidecar.gateway.server import Gateway
-    except ModuleNotFoundError as problem:
-        if problem.name not in ("aiohttp", "multidict"):
-            raise
-        raise CommandFailed("The gateway needs the package aiohttp. Install the extra `http`.") from None
+    """A gateway that does not listen yet; `warn` is told what the user should know."""
     from sidecar.gateway.budget import Budgets
     from sidecar.gateway.engine import EngineLink
     from sidecar.gateway.programs import folder_of
     from sidecar.gateway.savings import SavingsFile
+    from sidecar.gateway.server import Gateway
 
     command = shlex.split(options.sidecar) if options.sidecar else sidecar_command(common)
     link = EngineLink(command, options.engine, folder_of(), warn, common.state_dir)

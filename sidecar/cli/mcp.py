@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from sidecar.cli.failures import CommandFailed
 from sidecar.cli.options import Common, common_options
 from sidecar.cli.own_sidecar import client_for
 
@@ -32,12 +31,7 @@ def command(common: Common, session: str | None, folder: Path, namespace: str, e
 
     Add it to any MCP client as a command. `context-sidecar run` adds it to Claude Code and Codex by itself.
     """
-    try:
-        from sidecar.gateway.mcp_server import RecallServer
-    except ModuleNotFoundError as problem:
-        if (problem.name or "").partition(".")[0] not in ("mcp", "anyio"):
-            raise
-        raise CommandFailed("This command needs the package mcp. Install the extra `mcp`.") from None
+    from sidecar.gateway.mcp_server import RecallServer
     from sidecar.gateway.programs import folder_of
 
     where = folder_of(folder)

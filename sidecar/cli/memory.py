@@ -38,7 +38,7 @@ def command() -> None:
     """See what was injected into a session and why; list what is held as a fact, or forget it."""
 
 
-@command.command("show")
+@command.command("show", short_help="Show what was injected into a session, and why.")
 @click.argument("session_id")
 @click.option("--last", default=5, show_default=True, type=click.IntRange(1), help="Newest compilations.")
 @namespace_option
@@ -63,7 +63,7 @@ def show(common: Common, session_id: str, last: int, namespace: str) -> int:
     return OK
 
 
-@command.command("watch")
+@command.command("watch", short_help="Show each compilation of a session as it happens.")
 @click.argument("session_id")
 @click.option("--events", "most", type=click.IntRange(1), help="End after so many compilations.")
 @namespace_option
@@ -92,12 +92,12 @@ def watch(common: Common, session_id: str, most: int | None, namespace: str) -> 
     return OK
 
 
-@command.command("facts")
+@command.command("facts", short_help="List standing statements of users.")
 @click.option("--agent", default=AGENT, show_default=True, metavar="ID", help="Agent whose facts are meant.")
 @namespace_option
 @common_options
 def list_facts(common: Common, agent: str, namespace: str) -> int:
-    """List what users said to hold from then on, with where they said it."""
+    """List standing statements of users, with the message that made each."""
 
     async def ask(store: Store) -> list[Fact]:
         from sidecar.memory.sources.agent_remarks import AgentRemarks

@@ -63,7 +63,7 @@ def list_sessions(common: Common, limit: int, namespace: str) -> int:
     return OK
 
 
-@command.command("savings")
+@command.command("savings", short_help="Show what the gateway saved, by session.")
 @common_options
 def savings(common: Common) -> int:
     """Show what the gateway saved, session by session, by the provider's own counts.
@@ -157,7 +157,7 @@ def receipts(common: Common, session_id: str, namespace: str) -> int:
     return OK
 
 
-@command.command("export")
+@command.command("export", short_help="Write the messages of a session.")
 @click.argument("session_id")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="PATH", help="Write to a file (flo: a folder)."
@@ -206,7 +206,7 @@ def export(common: Common, session_id: str, out: Path | None, shape: str, namesp
     return OK
 
 
-@command.command("import")
+@command.command("import", short_help="Store a transcript, an export or an archive.")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--session", "session_id", metavar="ID", help="Name of the session (default: as in the file).")
 @namespace_option
@@ -215,9 +215,10 @@ def import_session(common: Common, path: Path, session_id: str | None, namespace
     """Store what `sessions export`, `db prune --archive` or `db recover` wrote, or a transcript.
 
     PATH may be a folder of `--format flo`, an archive, an export, or a session file or message list of any
-    format that `replay` reads. Ids, turns and times stay where the file has them. What a session has already
-    is not stored again. Text that the exporting store itself wrote, such as memory in a user's message, is
-    left out: archives, recovered lines and exports with `--json` or `--format flo` name it.
+    format that `replay` reads; each conversation of a ChatGPT or claude.ai export becomes a session. Ids,
+    turns and times are kept if the file has them. Messages that a session already has are not stored again.
+    Text that the exporting store wrote, such as memory in a user's message, is left out: archives, recovered
+    lines and exports with `--json` or `--format flo` mark it.
     """
     from sidecar.cli.flo_files import Context, read_sessions, without_tag
     from sidecar.messages.dialects import dialect

@@ -11,6 +11,7 @@ from sidecar.cli.commands import ENTRIES
 from sidecar.cli.engines import WHAT
 from sidecar.client import SidecarClient
 from sidecar.engine.sources import BUILT_IN
+from sidecar.origin import install_command
 from tests.client_kit import LIMIT_S, PROGRAM, assistant, run_cli, user, with_sidecar, within_limit
 
 QUESTION = b'{"role": "user", "content": "caf\\u00e9 \\ud83d"}'
@@ -55,6 +56,37 @@ def test_every_command_has_help(name: str, tmp_path: Path) -> None:
     result = run_cli(name, "--help", state_dir=tmp_path)
     assert result.returncode == 0
     assert result.stdout.startswith(f"Usage: context-sidecar {name}")
+
+
+@pytest.mark.parametrize("name", ["sessions", "memory", "db", "engines", "config", "conformance"])
+def test_no_summary_of_a_command_is_cut(name: str, tmp_path: Path) -> None:
+    help_text = run_cli(name, "--help", state_dir=tmp_path).stdout
+    assert [line for line in help_text.splitlines()[1:] if line.endswith("...")] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "extra"),
+    [("run", "aiohttp", "http"), ("gateway", "aiohttp", "http"), ("mcp", "mcp", "mcp")],
+)
+def test_a_missing_package_is_named_with_what_installs_it(command: str, package: str, extra: str) -> None:
+    script = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        f"sys.argv = ['context-sidecar', {command!r}, *(['true'] if {command!r} == 'run' else [])]\n"
+        "from sidecar.cli.main import main\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert (
+        done.stderr
+        == f"context-sidecar: the package {package} is missing; install it with: {install_command(extra)}\n"
+    )
 
 
 def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
