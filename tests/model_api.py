@@ -1,14 +1,13 @@
 """The APIs of model providers on loopback: strict about what they are sent, scripted in what they answer."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from aiohttp import web
 
 from tests.loopback_server import LoopbackServer
-
-Body = dict[str, Any]
+from tests.provider_rules import Body, chat_faults, message_faults, response_faults
 
 
 class Use(NamedTuple):
@@ -23,6 +22,14 @@ Script = Callable[[Body, int], "web.StreamResponse | Use | str | None"]
 """From a body and its number: what to say, a whole response, or `None` to break off in the stream."""
 
 
+class Count(NamedTuple):
+    """Tokens of a prompt."""
+
+    prompt: int
+    cached: int
+    """Those of the longest beginning that an earlier prompt had."""
+
+
 class ModelApis(LoopbackServer):
     """Messages, Responses and Chat Completions; every request is kept as it came."""
 
@@ -33,6 +40,9 @@ class ModelApis(LoopbackServer):
         self.headers: list[dict[str, str]] = []
         self.faults: list[str] = []
         """What a provider would have refused."""
+        self.counted: list[Count] = []
+        """Tokens of every prompt, as the answers report them."""
+        self._prompts: list[list[int]] = []
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
         """Name what answers to which path."""
@@ -57,23 +67,49 @@ class ModelApis(LoopbackServer):
             request.path, chat_faults
         )
         self.faults += [f"request {len(self.bodies)}: {fault}" for fault in judge(body)]
+        self.counted.append(count := self._count(body))
         said = self.script(body, len(self.bodies))
         if isinstance(said, web.StreamResponse):
             return said
         if not body.get("stream") and said is not None and request.path == "/v1/chat/completions":
-            return web.json_response(_completion(said, prompt_tokens(body), len(self.bodies)))
+            return web.json_response(_completion(said, count, len(self.bodies)))
         events = {"/v1/messages": _message_events, "/v1/responses": _response_events}.get(
             request.path, _chunks
         )
         answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await answer.prepare(request)
-        for event in events(said or "cut", prompt_tokens(body), len(self.bodies)):
+        for event in events(said or "cut", count, len(self.bodies)):
             await answer.write(event)
             if said is None:
                 assert request.transport is not None
                 request.transport.abort()
                 break
         return answer
+
+    def _count(self, body: Body) -> Count:
+        prompt = [
+            hash(msgspec.json.encode(part))
+            for part in (body.get("tools"), body.get("system"), body.get("instructions"), *_history(body))
+        ]
+        common = [_beginning(prompt, known) for known in self._prompts]
+        self._prompts.append(prompt)
+        tokens, most = prompt_tokens(body), max(common, default=0)
+        if most < 3:
+            return Count(tokens, 0)
+        name = "input" if "input" in body else "messages"
+        return Count(tokens, prompt_tokens({**body, name: body[name][: most - 3]}))
+
+
+def _beginning(prompt: Sequence[int], known: Sequence[int]) -> int:
+    """How many parts both have at their beginning."""
+    places = range(min(len(prompt), len(known)))
+    return next((place for place in places if prompt[place] != known[place]), len(places))
+
+
+def _history(body: Body) -> list[Body]:
+    if "input" in body:
+        return body["input"] if isinstance(body["input"], list) else []
+    return list(map(bare, body["messages"])) if "system" in body else body["messages"]
 
 
 def prompt_tokens(body: Body) -> int:
@@ -90,75 +126,15 @@ def bare(message: Body) -> Body:
     return {"role": message["role"], "content": kept}
 
 
-def message_faults(body: Body) -> Iterator[str]:
-    """What the Messages API would refuse."""
-    messages = body["messages"]
-    markers = msgspec.json.encode(body).count(b'"cache_control"')
-    if markers > 4:
-        yield f"{markers} cache markers"
-    open_calls: list[str] = []
-    before = ""
-    for place, message in enumerate(messages):
-        role, blocks = message["role"], bare(message)["content"]
-        if set(message) != {"role", "content"} or not blocks:
-            yield f"message {place} has members {sorted(message)} and {len(blocks)} blocks"
-        if role == "system":
-            if before not in ("user", "assistant"):
-                yield f"system message {place} behind {before or 'nothing'}"
-            before = role
-            continue
-        if place == 0 and role != "user":
-            yield f"begins with {role}"
-        results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
-        if sorted(results) != sorted(open_calls):
-            yield f"message {place} has results {results} for calls {open_calls}"
-        if results and blocks[0]["type"] != "tool_result":
-            yield f"message {place} says something before its results"
-        open_calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
-        before = role
-    if open_calls:
-        yield f"open calls {open_calls} at the end"
-
-
-def response_faults(body: Body) -> Iterator[str]:
-    """What the Responses API would refuse."""
-    items = body["input"] if isinstance(body["input"], list) else []
-    kinds = [item.get("type", "message") for item in items]
-    calls = [item["call_id"] for item in items if item.get("type") == "function_call"]
-    results = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
-    if sorted(calls) != sorted(results):
-        yield f"calls {calls}, results {results}"
-    if foreign := [item for item in items if "context-sidecar." in str(item.get("encrypted_content", ""))]:
-        yield f"{len(foreign)} items that only the gateway understands"
-    for place, kind in enumerate(kinds):
-        behind = kinds[place + 1] if place + 1 < len(kinds) else ""
-        if kind == "reasoning" and behind not in ("function_call", "message", "reasoning"):
-            yield f"reasoning {place} without what it belongs to"
-
-
-def chat_faults(body: Body) -> Iterator[str]:
-    """What Chat Completions would refuse."""
-    open_calls: list[str] = []
-    for place, message in enumerate(body["messages"]):
-        if message["role"] == "tool":
-            if message["tool_call_id"] not in open_calls:
-                yield f"message {place} answers no call"
-            else:
-                open_calls.remove(message["tool_call_id"])
-        elif open_calls:
-            yield f"message {place} stands before results of {open_calls}"
-        if message["role"] == "assistant":
-            open_calls = [call["id"] for call in message.get("tool_calls", [])]
-
-
 def _sse(events: Sequence[Body]) -> Iterator[bytes]:
     for event in events:
         yield f"event: {event['type']}\ndata: {msgspec.json.encode(event).decode()}\n\n".encode()
 
 
-def _message_events(said: str | Use, tokens: int, number: int) -> Iterator[bytes]:
+def _message_events(said: str | Use, count: Count, number: int) -> Iterator[bytes]:
     start = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m", "content": []}
-    usage = {"input_tokens": tokens, "output_tokens": 1, "cache_read_input_tokens": 0}
+    usage = {"input_tokens": count.prompt - count.cached, "output_tokens": 1}
+    usage["cache_read_input_tokens"] = count.cached
     block: Body = {"type": "text", "text": ""}
     delta: Body = {"type": "text_delta", "text": said}
     if isinstance(said, Use):
@@ -177,14 +153,15 @@ def _message_events(said: str | Use, tokens: int, number: int) -> Iterator[bytes
     )
 
 
-def _response_events(said: str | Use, tokens: int, number: int) -> Iterator[bytes]:
+def _response_events(said: str | Use, count: Count, number: int) -> Iterator[bytes]:
     content = [{"type": "output_text", "text": said}]
     item: Body = {"type": "message", "id": f"m{number}", "role": "assistant", "content": content}
     if isinstance(said, Use):
         arguments = msgspec.json.encode(said.arguments).decode()
         item = {"type": "function_call", "name": said.name, "arguments": arguments, "call_id": said.id}
-    usage = {"input_tokens": tokens, "output_tokens": 5, "total_tokens": tokens + 5}
-    usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    usage: Body = {"input_tokens": count.prompt, "output_tokens": 5, "total_tokens": count.prompt + 5}
+    usage["input_tokens_details"] = {"cached_tokens": count.cached}
+    usage["output_tokens_details"] = {"reasoning_tokens": 0}
     response: Body = {"id": f"r{number}", "object": "response", "created_at": 0, "model": "m", "output": []}
     done = {**response, "status": "completed", "output": [item], "usage": usage}
     return _sse(
@@ -197,26 +174,30 @@ def _response_events(said: str | Use, tokens: int, number: int) -> Iterator[byte
     )
 
 
-def _completion(said: str | Use, tokens: int, number: int) -> Body:
+def _completion(said: str | Use, count: Count, number: int) -> Body:
     message: Body = {"role": "assistant", "content": said}
     if isinstance(said, Use):
         function = {"name": said.name, "arguments": msgspec.json.encode(said.arguments).decode()}
         calls = [{"id": said.id, "type": "function", "function": function}]
         message = {"role": "assistant", "content": None, "tool_calls": calls}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    usage = {"prompt_tokens": tokens, "completion_tokens": 5, "total_tokens": tokens + 5}
     known = {"id": f"chat-{number}", "object": "chat.completion", "created": 0, "model": "m"}
-    return {**known, "choices": [choice], "usage": usage}
+    return {**known, "choices": [choice], "usage": _chat_usage(count)}
 
 
-def _chunks(said: str | Use, tokens: int, number: int) -> Iterator[bytes]:
+def _chunks(said: str | Use, count: Count, number: int) -> Iterator[bytes]:
     delta: Body = {"content": said}
     if isinstance(said, Use):
         function = {"name": said.name, "arguments": msgspec.json.encode(said.arguments).decode()}
         delta = {"tool_calls": [{"index": 0, "id": said.id, "type": "function", "function": function}]}
     for chunk in (
         {"choices": [{"index": 0, "delta": delta}]},
-        {"choices": [], "usage": {"prompt_tokens": tokens}},
+        {"choices": [], "usage": _chat_usage(count)},
     ):
         yield f"data: {msgspec.json.encode({'id': f'chat-{number}', **chunk}).decode()}\n\n".encode()
     yield b"data: [DONE]\n\n"
+
+
+def _chat_usage(count: Count) -> Body:
+    usage: Body = {"prompt_tokens": count.prompt, "completion_tokens": 5, "total_tokens": count.prompt + 5}
+    return usage | {"prompt_tokens_details": {"cached_tokens": count.cached}}

@@ -31,6 +31,8 @@ from sidecar.protocol.lifecycle import HostInfo
 NAMESPACE = "gateway"
 ANSWER_S = 5.0
 """Seconds that a request waits for the sidecar before it goes upstream as it came."""
+START_S = 15.0
+"""Seconds that a sidecar may take to start."""
 COMPACTION_S = 30.0
 REST_S = (1.0, 30.0)
 """Pause before a sidecar that failed is started again: at first, and at the most."""
@@ -85,7 +87,8 @@ class EngineLink:
         self._warn = warn
         self._state_dir = state_dir
         self._clients: dict[MessageFormat, SidecarClient] = {}
-        self._starting = asyncio.Lock()
+        self._starting: dict[MessageFormat, asyncio.Task[SidecarClient | None]] = {}
+        self._answered_at = 0.0
         self._resting_until = 0.0
         self._pause_s = REST_S[0]
         self._forked: set[str] = set()
@@ -164,6 +167,10 @@ class EngineLink:
 
     async def close(self) -> None:
         """End the sidecars."""
+        starting = list(self._starting.values())
+        for task in starting:
+            task.cancel()
+        await asyncio.gather(*starting, return_exceptions=True)
         clients, self._clients = self._clients, {}
         for client in clients.values():
             with suppress(SidecarError, TimeoutError):
@@ -235,9 +242,12 @@ class EngineLink:
     @asynccontextmanager
     async def _client(self, message_format: MessageFormat, limit_s: float) -> AsyncGenerator[SidecarClient]:
         """A client for one piece of work; whatever keeps it from succeeding in time is `Unavailable`."""
+        client: SidecarClient | None = None
+        begun = time.monotonic()
         try:
             async with asyncio.timeout(limit_s):
-                yield await self._open(message_format)
+                client = await self._open(message_format)
+                yield client
         except ContextOverflow as problem:
             raise Unavailable("not even the newest messages fit") from problem
         except RequestFailed as problem:
@@ -245,41 +255,65 @@ class EngineLink:
             raise Unavailable(problem.message) from problem
         except (SidecarError, TimeoutError, OSError) as problem:
             reason = str(problem) or f"no answer in {limit_s:.0f} s"
-            self._failed(message_format, reason)
+            # One that answers others is busy, and not to be ended.
+            hangs = not isinstance(problem, TimeoutError) or self._answered_at < begun
+            if client is not None and hangs and self._clients.get(message_format) is client:
+                del self._clients[message_format]
+                self._rest(reason)
+                self._end(client)
             raise Unavailable(reason) from problem
+        self._answered_at = time.monotonic()
         self._pause_s = REST_S[0]
 
     async def _open(self, message_format: MessageFormat) -> SidecarClient:
-        async with self._starting:
-            client = self._clients.get(message_format)
-            if client is not None and client.alive:
-                return client
+        """The client of a sidecar that runs; the start of another goes on behind a request that gives up."""
+        client = self._clients.get(message_format)
+        if client is not None and client.alive:
+            return client
+        starting = self._starting.get(message_format)
+        if starting is None:
             if time.monotonic() < self._resting_until:
                 raise Unavailable("the sidecar failed a moment ago")
-            client = SidecarClient.start(
-                self._command,
-                engine=self._engine,
-                message_format=message_format,
-                host=HostInfo(id="gateway"),
-                namespace=NAMESPACE,
-                state_dir=self._state_dir,
-                deltas=True,
-                on_stderr=lambda line: _log.info("%s", line),
-            )
-            await client.open()
-            self._clients[message_format] = client
-            return client
+            starting = asyncio.create_task(self._start(message_format))
+            self._starting[message_format] = starting
+        started = await asyncio.shield(starting)
+        if started is None:
+            raise Unavailable("the sidecar did not start")
+        return started
 
-    def _failed(self, message_format: MessageFormat, reason: str) -> None:
-        """End a sidecar that failed; another one is started after a pause."""
-        client = self._clients.pop(message_format, None)
+    async def _start(self, message_format: MessageFormat) -> SidecarClient | None:
+        client = SidecarClient.start(
+            self._command,
+            engine=self._engine,
+            message_format=message_format,
+            host=HostInfo(id="gateway"),
+            namespace=NAMESPACE,
+            state_dir=self._state_dir,
+            deltas=True,
+            on_stderr=lambda line: _log.info("%s", line),
+        )
+        try:
+            async with asyncio.timeout(START_S):
+                await client.open()
+        except (SidecarError, TimeoutError, OSError) as problem:
+            self._rest(str(problem) or f"not started in {START_S:.0f} s")
+            self._end(client)
+            return None
+        finally:
+            del self._starting[message_format]
+        self._clients[message_format] = client
+        return client
+
+    def _rest(self, reason: str) -> None:
+        """Leave the sidecar alone for a while."""
         self._resting_until = time.monotonic() + self._pause_s
         self._pause_s = min(REST_S[1], self._pause_s * 2)
         self._warn(f"The sidecar failed ({reason}). Requests go upstream unchanged until it is back.")
-        if client is not None:
-            ending = asyncio.ensure_future(client.close())
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+
+    def _end(self, client: SidecarClient) -> None:
+        ending = asyncio.ensure_future(client.close())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
 
 def _begins_with(

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.gateway_process import LIMIT_S, Running, Start
 from tests.e2e.sidecar_host import Host
 from tests.e2e.talk import DIALECTS, Talk
+from tests.model_api import ModelApis
 
 StartHost = Callable[..., Host]
 _numbers = count(1)
@@ -77,3 +79,27 @@ def speaker(talk: Talk, serving_hosts: Callable[[str], Host]) -> Host:
 def session() -> str:
     """A session id that no other test uses."""
     return f"session-{next(_numbers)}"
+
+
+@pytest.fixture
+def upstream() -> Iterator[ModelApis]:
+    """The APIs of model providers."""
+    with ModelApis() as apis:
+        yield apis
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, upstream: ModelApis) -> Iterator[Start]:
+    """Starts gateways in front of `upstream`, on one state directory."""
+    running: list[Running] = []
+
+    def begin(*options: str) -> Running:
+        running.append(Running(tmp_path / "state", upstream.url, *options))
+        return running[-1]
+
+    yield begin
+    for each in running:
+        assert each.process.stderr is not None
+        each.process.kill()
+        each.process.wait(LIMIT_S)
+        each.process.stderr.close()

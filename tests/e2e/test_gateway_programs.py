@@ -2,10 +2,13 @@
 
 import asyncio
 import itertools
+import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +17,10 @@ import mcp.types
 import pytest
 from aiohttp import web
 
+from sidecar.gateway.programs import launch
+from tests.e2e.gateway_process import Running
 from tests.e2e.processes_of import children_of
-from tests.model_api import Body, ModelApis, Use, bare, prompt_tokens
+from tests.model_api import Body, Count, ModelApis, Use, bare, prompt_tokens
 
 pytestmark = [pytest.mark.hosts, pytest.mark.timeout(900)]
 
@@ -89,12 +94,6 @@ def programs() -> Path:
     return folder / "node_modules" / ".bin"
 
 
-@pytest.fixture
-def upstream() -> Iterator[ModelApis]:
-    with ModelApis() as apis:
-        yield apis
-
-
 def steps(program: Program, turns: int) -> Callable[[Body, int], Use | str]:
     """A model that takes so many steps and ends; it counts those that it sees to have been done."""
     taken = 0
@@ -115,8 +114,7 @@ def run(
     """Let a program work behind the gateway until it ends."""
     work = home / "work"
     work.mkdir(parents=True, exist_ok=True)
-    passed_on = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-    environment = {**passed_on, "HOME": str(home), **program.environment}
+    environment = environment_of(program, home)
     command = [COMMAND, "run", "--state-dir", str(home / "state")]
     command += ["--upstream-anthropic", upstream.url, "--upstream-openai", upstream.url, *options]
     started = subprocess.Popen(
@@ -139,9 +137,29 @@ def run(
     return subprocess.CompletedProcess(command, started.returncode, said, complained)
 
 
+def environment_of(program: Program, home: Path) -> dict[str, str]:
+    """What a program needs, and nothing of this machine's user."""
+    passed_on = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    return {**passed_on, "HOME": str(home), **program.environment}
+
+
 def asked(upstream: ModelApis) -> list[Body]:
     """The requests of the session itself."""
     return [body for body in upstream.requests if body.get("tools")]
+
+
+def of_session(upstream: ModelApis) -> list[Count]:
+    """What the provider counted for the requests of the session itself."""
+    return [
+        count for body, count in zip(upstream.requests, upstream.counted, strict=True) if body.get("tools")
+    ]
+
+
+def saved(state: Path) -> list[Any]:
+    """The rows of `sessions savings`."""
+    command = [COMMAND, "sessions", "savings", "--json", "--state-dir", str(state)]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=True)
+    return json.loads(shown.stdout)["sessions"]
 
 
 @BOTH
@@ -161,6 +179,11 @@ def test_sixty_turns_past_the_window_stay_valid_fit_and_keep_their_prefix(
     extended = [now[: len(before)] == before for before, now in itertools.pairwise(lists)]
     assert extended.count(False) >= 2, "the history must have passed the window several times"
     assert extended.count(False) <= 10
+    row = next(row for row in saved(tmp_path / "state") if row["requests"] == TURNS + 1)
+    assert row["sent"] == sum(count.prompt for count in of_session(upstream))
+    assert row["cacheRead"] == sum(count.cached for count in of_session(upstream))
+    assert row["cacheRead"] > 0.85 * row["sent"], "the prefix is found in the provider's cache"
+    assert row["wanted"] > 1.3 * row["sent"]
     assert DETAIL not in str(lists[-1])
     assert DETAIL in asyncio.run(_found(tmp_path / "state", tmp_path / "work"))
 
@@ -180,45 +203,123 @@ async def _found(state: Path, folder: Path) -> str:
 
 
 @BOTH
-def test_a_sidecar_that_is_killed_in_the_middle_does_not_end_the_program(
-    program: Program, programs: Path, upstream: ModelApis, tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hanging"])
+def test_a_sidecar_that_fails_in_the_middle_does_not_end_the_program(
+    program: Program, number: signal.Signals, programs: Path, upstream: ModelApis, tmp_path: Path
 ) -> None:
     script = steps(program, 12)
     started: list[subprocess.Popen[str]] = []
 
-    def killing(body: Body, number: int) -> Use | str:
-        if len(upstream.bodies) in (4, 8):
+    def failing(body: Body, request: int) -> Use | str:
+        if request in (4, 8):
             for pid in _sidecars(started[0].pid):
-                os.kill(pid, 9)
-        return script(body, number)
+                os.kill(pid, number)
+        return script(body, request)
 
-    upstream.script = killing
+    upstream.script = failing
     done = run(program, programs, upstream, tmp_path, watch=started.append)
     assert done.returncode == 0, done.stderr
     assert "all done" in done.stdout
     assert upstream.faults == []
+    assert 1 <= done.stderr.count("The sidecar failed") <= 2
 
 
 @BOTH
-def test_errors_and_broken_streams_upstream_reach_the_program_which_tries_again(
+def test_a_program_works_without_any_sidecar(
     program: Program, programs: Path, upstream: ModelApis, tmp_path: Path
 ) -> None:
-    script = steps(program, 6)
-    failures: dict[int, Callable[[], web.StreamResponse | None]] = {
-        3: lambda: web.json_response(
-            {"error": {"message": "slow down"}}, status=429, headers={"retry-after": "0"}
-        ),
-        5: lambda: web.json_response({"error": {"message": "overloaded"}}, status=529),
-        7: lambda: None,
-    }
+    upstream.script = steps(program, 4)
+    done = run(program, programs, upstream, tmp_path, "--sidecar", "/no/such/program")
+    assert done.returncode == 0, done.stderr
+    assert "all done" in done.stdout
+    assert len(asked(upstream)) == 5
+    assert done.stderr.count("The sidecar failed (cannot start /no/such/program") == 1
 
-    def failing(body: Body, number: int) -> Any:
-        return failures[number]() if number in failures else script(body, number)
 
-    upstream.script = failing
+FAILURES: dict[str, Callable[[], web.StreamResponse | None]] = {
+    "429": lambda: web.json_response(
+        {"error": {"message": "slow down"}}, status=429, headers={"retry-after": "0"}
+    ),
+    "500": lambda: web.json_response({"error": {"message": "broken"}}, status=500),
+    "529": lambda: web.json_response({"error": {"message": "overloaded"}}, status=529),
+    "reset": lambda: None,
+}
+
+
+@BOTH
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_upstream_reaches_the_program_which_tries_again(
+    program: Program, failure: str, programs: Path, upstream: ModelApis, tmp_path: Path
+) -> None:
+    script = steps(program, 4)
+    upstream.script = lambda body, number: FAILURES[failure]() if number == 3 else script(body, number)
     done = run(program, programs, upstream, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "all done" in done.stdout
+    assert len(asked(upstream)) == 6, "the request that failed came once more, from the program"
+    assert upstream.bodies[2] == upstream.bodies[3] or program.name == "codex"
+
+
+@BOTH
+def test_a_gateway_that_is_killed_and_comes_back_on_its_port_loses_nothing(
+    program: Program, programs: Path, upstream: ModelApis, tmp_path: Path
+) -> None:
+    script = steps(program, 8)
+    state = tmp_path / "state"
+    gateways = [Running(state, upstream.url)]
+
+    def killing(body: Body, number: int) -> Use | str:
+        if number == 4:
+            gateways[-1].process.kill()
+            assert gateways[-1].process.wait(LIMIT_S) < 0
+            gateways.append(Running(state, upstream.url, "--listen", f"127.0.0.1:{gateways[0].port}"))
+        return script(body, number)
+
+    upstream.script = killing
+    work = tmp_path / "work"
+    work.mkdir()
+    environment = environment_of(program, tmp_path)
+    start = launch([str(programs / program.name), *program.arguments], environment, gateways[0].port)
+    done = subprocess.run(
+        start.command,
+        cwd=work,
+        env=start.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    gateways[-1].close()
+    assert gateways[0].process.stderr is not None
+    gateways[0].process.stderr.close()
+    assert done.returncode == 0, done.stderr
+    assert "all done" in done.stdout
+    assert upstream.faults == []
+    kept = "\n".join(gateways[-1].stored())
+    results = [number for number in range(1, 9) if f"QX-4711-{number}" in str(asked(upstream)[-1])]
+    assert len(results) >= 7, "the answer on the way was lost, and asked for again"
+    assert all(f"marker of step {number} is QX-4711-{number}" in kept for number in results)
+
+
+def test_two_programs_at_once_share_the_store_and_nothing_else(
+    programs: Path, upstream: ModelApis, tmp_path: Path
+) -> None:
+    scripts = {CLAUDE.path: steps(CLAUDE, 12), CODEX.path: steps(CODEX, 12)}
+    upstream.script = lambda body, number: scripts[CODEX.path if "input" in body else CLAUDE.path](
+        body, number
+    )
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda program: run(program, programs, upstream, tmp_path), (CLAUDE, CODEX)))
+    assert [each.returncode for each in done] == [0, 0], done[0].stderr + done[1].stderr
+    assert all("all done" in each.stdout for each in done)
+    assert upstream.faults == []
+    shown = subprocess.run(
+        [COMMAND, "sessions", "list", "--namespace", "gateway", "--json", "--state-dir", tmp_path / "state"],
+        capture_output=True, text=True, timeout=LIMIT_S, check=True,
+    )  # fmt: skip
+    sessions = {row["sessionId"].partition(":")[0]: row for row in json.loads(shown.stdout)["sessions"]}
+    assert set(sessions) == {"claude-code", "codex"}
+    assert {row["sessionKey"].partition(":")[2] for row in sessions.values()} == {str(tmp_path / "work")}
 
 
 @BOTH

@@ -4,7 +4,6 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,12 +37,6 @@ def sdks() -> Path:
         subprocess.run(npm, cwd=folder, check=True, timeout=300)
         done.touch()
     return folder
-
-
-@pytest.fixture
-def upstream() -> Iterator[ModelApis]:
-    with ModelApis() as apis:
-        yield apis
 
 
 @pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.glob("*_agent.*")))
