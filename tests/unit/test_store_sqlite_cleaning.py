@@ -1,6 +1,8 @@
 """Pages of the database file without remains of what was moved."""
 
+from collections.abc import Callable
 from pathlib import Path
+from queue import SimpleQueue
 
 import apsw
 import pytest
@@ -46,19 +48,22 @@ def test_what_another_connection_has_rewritten_is_cleaned_by_whoever_makes_the_c
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "store.db"
+    done: SimpleQueue[Callable[[], None]] = SimpleQueue()
     pages = pages_of(path, 4096)
     path.write_bytes(b"".join(without_remains(page, 0 if n else 100) for n, page in enumerate(pages)))
     own = connect(path, None, busy_ms=1000, cache_kib=1024)
     own.pragma("journal_mode", "wal")
     own.execute("CREATE TABLE own (a)")
-    checkpoints = Checkpoints(own, path, None)
+    checkpoints = Checkpoints(own, path, None, done.put)
     checkpoints.scrub()
     other = apsw.Connection(str(path))
     other.execute(
         "UPDATE t SET c = randomblob(3000); DELETE FROM t WHERE a % 2; UPDATE t SET b = b || 'xxxxx'"
     )
     own.execute("INSERT INTO own VALUES (1)")
+    checkpoints.scrub_in_pause()
     checkpoints.rest()
+    done.get(timeout=30)()
     assert_clean(path)
     checkpoints.close()
     for connection in (own, other):

@@ -12,7 +12,6 @@ from sidecar.store.buffer import (
     Episode,
     PushEpisode,
 )
-from sidecar.store.sqlite.connection import Value
 from sidecar.store.sqlite.reads import SQLiteReads
 from sidecar.store.stored import SessionRef
 
@@ -38,17 +37,12 @@ _COPY_IDS = (
     "SELECT ?, engine, ?, item_id FROM injected_ids WHERE namespace = ? AND session_id = ?"
 )
 
-Change = Callable[[str, Sequence[Value]], None]
-
 
 class SQLiteBuffers:
-    """`BufferRows` over a connection; without `change` for reading alone."""
+    """`BufferRows` over a connection."""
 
-    def __init__(
-        self, reads: SQLiteReads, change: Change | None = None, now_ms: Callable[[], int] | None = None
-    ) -> None:
+    def __init__(self, reads: SQLiteReads, now_ms: Callable[[], int] | None = None) -> None:
         self._reads = reads
-        self._change: Change = change or _refuse_change
         self._now_ms = now_ms or int
 
     def push(self, write: PushEpisode) -> int:
@@ -63,17 +57,17 @@ class SQLiteBuffers:
         now_ms = self._now_ms()
         found = [Episode._make(row) for row in self._reads.query(_FREE, (*write.place, now_ms, write.limit))]
         rowids = _listed([episode.rowid for episode in found])
-        self._change(_LEASE, (write.holder, now_ms + write.lease_ms, rowids))
+        self._reads.query(_LEASE, (write.holder, now_ms + write.lease_ms, rowids))
         return found
 
     def drop(self, write: DropEpisodes) -> int:
         """See `BufferRows`."""
         bindings = (*write.place, write.holder, self._now_ms())
         if write.rowids is None:
-            self._change(_DROP, bindings)
+            self._reads.query(_DROP, bindings)
         else:
             named = f"{_DROP} AND row_id IN (SELECT value FROM json_each(?))"
-            self._change(named, (*bindings, _listed(write.rowids)))
+            self._reads.query(named, (*bindings, _listed(write.rowids)))
         return self._reads.connection.changes()
 
     def add_injected_id(self, place: BufferPlace, session_id: str, item_id: str) -> bool:
@@ -86,19 +80,19 @@ class SQLiteBuffers:
         erase = "DELETE FROM injected_ids WHERE namespace = ? AND engine = ? AND session_id = ?"
         of_session = (*write.place, write.session_id)
         if write.item_ids is None:
-            self._change(erase, of_session)
+            self._reads.query(erase, of_session)
             return
         for item_id in write.item_ids:
-            self._change(f"{erase} AND item_id = ?", (*of_session, item_id))
+            self._reads.query(f"{erase} AND item_id = ?", (*of_session, item_id))
 
     def copy_injected_ids(self, source: SessionRef, target: SessionRef) -> None:
         """See `BufferRows`."""
-        self._change(_COPY_IDS, (*target, *source))
+        self._reads.query(_COPY_IDS, (*target, *source))
 
     def drop_session(self, ref: SessionRef) -> None:
         """See `BufferRows`."""
         for table in ("episodes", "injected_ids"):
-            self._change(f"DELETE FROM {table} WHERE namespace = ? AND session_id = ?", ref)
+            self._reads.query(f"DELETE FROM {table} WHERE namespace = ? AND session_id = ?", ref)
 
     def episodes(self, place: BufferPlace) -> list[Episode]:
         """See `BufferRows`."""
@@ -123,7 +117,3 @@ class SQLiteBuffers:
 
 def _listed(rowids: Sequence[int]) -> str:
     return msgspec.json.encode(rowids).decode()
-
-
-def _refuse_change(_statement: str, _bindings: Sequence[Value]) -> None:
-    raise RuntimeError("these buffers are for reading")

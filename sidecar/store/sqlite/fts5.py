@@ -6,11 +6,15 @@ row ids: those from the mark `search_from` on are not yet.
 
 A message is taken out of the index in the transaction that erases or moves it. SQLite notes that apart from
 the index: nothing finds the message any more, and `purge` rewrites the index without it.
+
+`Preparer` reads messages and makes their terms, on any thread; `Indexer` adds them in short steps of the
+writer's connection. A write waits for such a step, never for the texts.
 """
 
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import Extract
@@ -25,6 +29,10 @@ FORMAT = 2
 TABLE = "search"
 _FEW_WAITING = 20_000
 """Rows that are sooner gone through than the positions of a session."""
+_STEP_BYTES = 96 << 10
+"""Bytes of messages that are added in one step, of several: about 20 ms."""
+_LONG = 64 << 10
+"""Characters from which on the index is given every term of a message once."""
 _PAGES = 64
 """Pages of an index that are rewritten in one step."""
 _SHARE = 100
@@ -35,7 +43,9 @@ _AT_ONCE_S = 0.05
 _MARK = "SELECT value FROM marks WHERE name = ?"
 _MARKS = "SELECT name, value FROM marks WHERE name IN ('search_format', 'search_parts', 'search_from')"
 _SET_MARK = "INSERT OR REPLACE INTO marks VALUES (?, ?)"
-_NEXT = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE row_id >= ? ORDER BY row_id LIMIT ?"
+_NEXT_SIZES = "SELECT row_id, length(body) FROM messages WHERE row_id >= ? ORDER BY row_id LIMIT ?"
+_NEXT = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE row_id BETWEEN ? AND ?"
+_STILL_THERE = "SELECT row_id FROM messages WHERE row_id BETWEEN ? AND ?"
 _READABLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE namespace = ?1 "
     "AND (?2 IS NULL OR agent_id IS NULL OR agent_id = ?2) ORDER BY uid LIMIT ?3"
@@ -166,18 +176,87 @@ def erase(reads: SQLiteReads, uid: int, first: int, last: int, now_ms: int) -> N
         reads.query("INSERT OR IGNORE INTO marks VALUES ('search_erased', ?)", (now_ms,))
 
 
-class Indexer:
-    """Indexes what was committed, a few messages at a time, on the writer's connection."""
+class Prepared(NamedTuple):
+    """The terms of some messages that follow each other in the order of their row ids."""
+
+    start: int
+    """The mark behind which they stand."""
+    end: int
+    """The first row id behind them."""
+    terms: list[tuple[int, int, str]]
+    """Row id, place, and what the index is given."""
+    more: bool
+    """Whether there may be messages behind them."""
+
+
+class Unprepared(NamedTuple):
+    """Some messages that follow each other in the order of their row ids, each with its session."""
+
+    start: int
+    end: int
+    rows: list[tuple[MessageRow, SessionRecord]]
+    more: bool
+
+
+class Preparer:
+    """Reads messages that are not indexed yet, and makes their terms; used on one thread."""
 
     def __init__(self, connection: Connection, extract: Extract, *, parts: bool) -> None:
         self._reads = SQLiteReads(connection)
-        self._connection = connection
         self._extract = extract
+        self._parts = parts
+        self._owners: dict[int, SessionRecord] = {}
+
+    def prepare(self, start: int, most: int) -> Prepared:
+        """The terms of up to `most` messages from the row id `start` on; of fewer where they are long."""
+        return self.made(self.read(start, most))
+
+    def read(self, start: int, most: int) -> Unprepared:
+        """Those messages."""
+        sizes = self._reads.query(_NEXT_SIZES, (start, most))
+        taken = total = 0
+        for _, size in sizes:
+            total += size
+            if taken and total > _STEP_BYTES:
+                break
+            taken += 1
+        if not taken:
+            return Unprepared(start, start, [], more=False)
+        end = sizes[taken - 1][0] + 1
+        found = (MessageRow._make(row) for row in self._reads.query(_NEXT, (start, end - 1)))
+        rows = [(row, self._owner(row.session)) for row in found if row.position <= MOST_POSITION]
+        return Unprepared(start, end, rows, more=taken < len(sizes) or len(sizes) == most)
+
+    def made(self, unprepared: Unprepared) -> Prepared:
+        """Their terms; any thread may make them."""
+        start, end, rows, more = unprepared
+        terms: list[tuple[int, int, str]] = []
+        for row, owner in sorted(rows, key=lambda each: (each[0].session, each[0].position)):
+            found = indexed_terms(row, owner, self._extract, parts=self._parts)
+            if len(found) > _LONG:
+                found = " ".join(set(found.split()))
+            terms.append((row.row_id, place_of(row.session, row.position), found))
+        return Prepared(start, end, terms, more)
+
+    def _owner(self, uid: int) -> SessionRecord:
+        if uid not in self._owners:
+            if len(self._owners) > 4096:
+                self._owners.clear()
+            self._owners[uid] = self._reads.session_of(uid)
+        return self._owners[uid]
+
+
+class Indexer:
+    """Adds what was prepared to the index, on the writer's connection, and purges what was erased."""
+
+    def __init__(self, connection: Connection, *, parts: bool) -> None:
+        self._reads = SQLiteReads(connection)
+        self._connection = connection
         self._parts = parts
         self.indexed_to = 0
         """The first row id that is not indexed, as far as known."""
-        self._owners: dict[int, SessionRecord] = {}
         self._waiting = True
+        self._news = False
         self._purging = False
         self._failed = False
         self.adopt()
@@ -189,7 +268,7 @@ class Indexer:
 
     def note(self) -> None:
         """Say that something was committed."""
-        self._waiting = True
+        self._waiting = self._news = True
         self._failed = False
 
     def adopt(self) -> None:
@@ -203,34 +282,37 @@ class Indexer:
                     self._reads.query(_SET_MARK, (name, value))
                 self._reads.query(_SET_MARK, ("search_from", 1))
 
-    def index(self, most: int) -> int:
-        """Index up to `most` messages; how many there were. A fault is logged and ends the work for now."""
+    def start(self) -> int:
+        """The row id from which on messages are to be prepared now."""
+        self._news = False
+        return self._mark("search_from") or 0
+
+    def add(self, prepared: Prepared) -> None:
+        """Add what was prepared, but for what is gone; a fault is logged and ends the work for now."""
         try:
             with self._step():
-                return self._index(most)
+                if self._mark("search_from") != prepared.start:
+                    return  # another process was faster
+                if prepared.terms:
+                    self._add(prepared)
+                self._reads.query(_SET_MARK, ("search_from", prepared.end))
+            self.indexed_to = prepared.end
+            self._waiting = prepared.more or self._news
         except Exception as error:
-            _report(error)
-            self._failed = True
-            return 0
+            self.failed(error)
 
-    def _index(self, most: int) -> int:
-        start = self._mark("search_from") or 0
-        rows = [MessageRow._make(row) for row in self._reads.query(_NEXT, (start, most))]
-        if not rows:
-            self._waiting = False
-            return 0
-        rows.sort(key=lambda row: (row.session, row.position))
-        terms: list[tuple[int, str]] = []
-        for row in rows:
-            if row.position > MOST_POSITION:
-                continue
-            found = indexed_terms(row, self._owner(row.session), self._extract, parts=self._parts)
-            terms.append((place_of(row.session, row.position), found))
-        self._connection.cursor().executemany("INSERT INTO search (rowid, terms) VALUES (?, ?)", terms)
-        self.indexed_to = max(row.row_id for row in rows) + 1
-        self._reads.query(_SET_MARK, ("search_from", self.indexed_to))
-        self._waiting = len(rows) == most
-        return len(rows)
+    def failed(self, error: Exception) -> None:
+        """Log why nothing can be indexed now; the next commit is a reason to try again."""
+        _report(error)
+        self._failed = True
+
+    def _add(self, prepared: Prepared) -> None:
+        # Rows that move get new ids, so a row of this id is as it was when it was read.
+        there = {row_id for (row_id,) in self._reads.query(_STILL_THERE, (prepared.start, prepared.end - 1))}
+        self._connection.cursor().executemany(
+            "INSERT INTO search (rowid, terms) VALUES (?, ?)",
+            [(place, terms) for row_id, place, terms in prepared.terms if row_id in there],
+        )
 
     def purge_due_s(self) -> float | None:
         """Seconds until what was erased is to be purged, `None` where nothing was.
@@ -290,13 +372,6 @@ class Indexer:
         before = self._reads.value("SELECT total_changes()")
         self._reads.query("INSERT INTO search(search, rank) VALUES ('merge', ?)", (pages,))
         return self._reads.value("SELECT total_changes()") - before >= 2
-
-    def _owner(self, uid: int) -> SessionRecord:
-        if uid not in self._owners:
-            if len(self._owners) > 4096:
-                self._owners.clear()
-            self._owners[uid] = self._reads.session_of(uid)
-        return self._owners[uid]
 
     def _mark(self, name: str) -> int | None:
         return self._reads.value(_MARK, (name,))

@@ -24,7 +24,7 @@ from sidecar.store.writes import Write
 if TYPE_CHECKING:
     from sidecar.store.search.rank import Contents
     from sidecar.store.search.scope import SearchReads
-    from sidecar.store.sqlite.fts5 import Indexer
+    from sidecar.store.sqlite.fts5 import Indexer, Prepared, Preparer
 
 _T = TypeVar("_T")
 
@@ -50,6 +50,7 @@ class MemoryStore(ReadsOnLoop, Submitting):
         self._connection: Connection | None = None
         self._queue: deque[Write] = deque()
         self._indexer: Indexer | None = None
+        self._preparer: Preparer | None = None
         self._contents: Contents | None = None
         self._pause: asyncio.TimerHandle | None = None
 
@@ -70,7 +71,8 @@ class MemoryStore(ReadsOnLoop, Submitting):
         self._carry_out()
         if self._pause is not None:
             self._pause.cancel()
-        connection, self._connection, self._indexer = self._connection, None, None
+        connection, self._connection = self._connection, None
+        self._indexer = self._preparer = None
         connection.close()
 
     def submit(self, write: Write, done: Callable[[Any], None]) -> None:
@@ -142,18 +144,33 @@ class MemoryStore(ReadsOnLoop, Submitting):
         for write in batch:
             write.started = True
         carry_out(self._tables, batch)
+        if self._indexer is not None:
+            self._indexer.note()
         if self._pause is None:
             self._pause = self._loop.call_later(_PAUSE_S, self._index)
         self.tell(batch)
 
     def _index(self) -> None:
-        self._pause = None
-        if self._indexer is None:
-            from sidecar.store.sqlite.fts5 import Indexer
+        """Index some messages; a thread makes their terms, so that the loop does not wait for long ones."""
+        if self._indexer is None or self._preparer is None:
+            from sidecar.store.sqlite.fts5 import Indexer, Preparer
 
-            self._indexer = Indexer(self._opened(), self._extract, parts=self._parts)
-        self._indexer.note()
-        if self._indexer.index(_PORTION) == _PORTION:
+            self._indexer = Indexer(self._opened(), parts=self._parts)
+            self._preparer = Preparer(self._opened(), self._extract, parts=self._parts)
+        unprepared = self._preparer.read(self._indexer.start(), _PORTION)
+        making = self._loop.run_in_executor(None, self._preparer.made, unprepared)
+        making.add_done_callback(self._index_made)
+
+    def _index_made(self, making: "asyncio.Future[Prepared]") -> None:
+        self._pause = None
+        indexer = self._indexer
+        if indexer is None or making.cancelled():
+            return
+        if (error := making.exception()) is not None:
+            indexer.failed(cast("Exception", error))
+        else:
+            indexer.add(making.result())
+        if indexer.has_work:
             self._pause = self._loop.call_later(0, self._index)
 
     def _opened(self) -> Connection:

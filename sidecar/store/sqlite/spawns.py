@@ -1,7 +1,5 @@
 """The spawned sessions in the SQLite file."""
 
-from collections.abc import Callable, Sequence
-
 from sidecar.store.spawn import Spawn
 from sidecar.store.sqlite.connection import Value
 from sidecar.store.sqlite.reads import SQLiteReads
@@ -11,23 +9,20 @@ _COLUMNS = ", ".join(Spawn._fields)
 _ADD = f"INSERT OR REPLACE INTO spawns ({_COLUMNS}) VALUES ({', '.join('?' * len(Spawn._fields))})"
 _OLDEST_FIRST = "ORDER BY prepared_ms, preparation_id"
 
-Change = Callable[[str, Sequence[Value]], None]
-
 
 class SQLiteSpawns:
-    """`SpawnRows` over a connection; without `change` for reading alone."""
+    """`SpawnRows` over a connection."""
 
-    def __init__(self, reads: SQLiteReads, change: Change | None = None) -> None:
+    def __init__(self, reads: SQLiteReads) -> None:
         self._reads = reads
-        self._change: Change = change or _refuse_change
 
     def add(self, spawn: Spawn) -> None:
         """See `SpawnRows`."""
-        self._change(_ADD, spawn)
+        self._reads.query(_ADD, spawn)
 
     def drop(self, spawn: Spawn) -> None:
         """See `SpawnRows`."""
-        self._change(
+        self._reads.query(
             "DELETE FROM spawns WHERE namespace = ? AND preparation_id = ?",
             (spawn.namespace, spawn.preparation_id),
         )
@@ -47,7 +42,9 @@ class SQLiteSpawns:
 
     def drop_ended(self, ref: SessionRef) -> None:
         """See `SpawnRows`."""
-        self._change("DELETE FROM spawns WHERE namespace = ? AND child_id = ? AND ended_ms IS NOT NULL", ref)
+        self._reads.query(
+            "DELETE FROM spawns WHERE namespace = ? AND child_id = ? AND ended_ms IS NOT NULL", ref
+        )
 
     def of_session(self, ref: SessionRef) -> Spawn | None:
         """See `SpawnRows`."""
@@ -73,7 +70,3 @@ class SQLiteSpawns:
     def _of(self, condition: str, *bindings: Value) -> list[Spawn]:
         statement = f"SELECT {_COLUMNS} FROM spawns WHERE {condition} {_OLDEST_FIRST}"
         return [Spawn._make(row) for row in self._reads.query(statement, bindings)]
-
-
-def _refuse_change(_statement: str, _bindings: Sequence[Value]) -> None:
-    raise RuntimeError("these spawns are for reading")

@@ -78,10 +78,8 @@ class SQLiteTables(SQLiteReads):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.now_ms = 0
-        self.buffers = SQLiteBuffers(self, self._rewrite, lambda: self.now_ms)
-        self.spawns = SQLiteSpawns(self, self._rewrite)
-        self.rewriting = False
-        """Whether the transaction does more than add rows and ids at the end."""
+        self.buffers = SQLiteBuffers(self, lambda: self.now_ms)
+        self.spawns = SQLiteSpawns(self)
         self._sessions: dict[SessionRef, SessionRecord] = {}
         self._by_uid: dict[int, SessionRecord] = {}
         self._unsaved: dict[int, SessionRecord] = {}
@@ -94,7 +92,6 @@ class SQLiteTables(SQLiteReads):
     def begin(self, now_ms: int) -> None:
         """Begin a transaction, and forget what another process may have changed."""
         self.now_ms = now_ms
-        self.rewriting = False
         self._cursor.execute("BEGIN IMMEDIATE")
         version = self.value("PRAGMA data_version")
         if version != self._version or len(self._by_uid) > _CACHED or len(self._keys) > _CACHED:
@@ -155,7 +152,9 @@ class SQLiteTables(SQLiteReads):
 
     def rename_session(self, record: SessionRecord, ref: SessionRef) -> None:
         """See `Tables`."""
-        self._rewrite("UPDATE sessions SET namespace = ?, session_id = ? WHERE uid = ?", (*ref, record.uid))
+        self._cursor.execute(
+            "UPDATE sessions SET namespace = ?, session_id = ? WHERE uid = ?", (*ref, record.uid)
+        )
         self._unbind(record.uid)
         self._sessions.pop(record.ref, None)
         record.ref = ref
@@ -165,9 +164,9 @@ class SQLiteTables(SQLiteReads):
         """See `Tables`."""
         uid = record.uid
         self.drop_rows(uid, 0)
-        self._rewrite("DELETE FROM summaries WHERE session = ?", (uid,))
+        self._cursor.execute("DELETE FROM summaries WHERE session = ?", (uid,))
         self._unbind(uid)
-        self._rewrite("DELETE FROM sessions WHERE uid = ?", (uid,))
+        self._cursor.execute("DELETE FROM sessions WHERE uid = ?", (uid,))
         self._unsaved.pop(uid, None)
         self._by_uid.pop(uid, None)
         self._sessions.pop(record.ref, None)
@@ -187,30 +186,30 @@ class SQLiteTables(SQLiteReads):
     def shift_rows(self, uid: int, first: int, by: int) -> None:
         """See `Tables`."""
         self._index_anew(uid, first, _LAST)
-        self._rewrite(_SHIFT_AWAY, (by, uid, first))
-        self._rewrite(_SHIFT_BACK, (uid,))
+        self._cursor.execute(_SHIFT_AWAY, (by, uid, first))
+        self._cursor.execute(_SHIFT_BACK, (uid,))
 
     def drop_rows(self, uid: int, first: int) -> None:
         """See `Tables`."""
         self._erase_indexed(uid, first, _LAST)
-        self._rewrite("INSERT OR REPLACE INTO marks VALUES ('next_row', ?)", (self.take_row_ids(0),))
-        self._rewrite(
+        self._cursor.execute("INSERT OR REPLACE INTO marks VALUES ('next_row', ?)", (self.take_row_ids(0),))
+        self._cursor.execute(
             "DELETE FROM facts WHERE row_id IN "
             "(SELECT row_id FROM messages WHERE session = ? AND position >= ?)",
             (uid, first),
         )
-        self._rewrite("DELETE FROM messages WHERE session = ? AND position >= ?", (uid, first))
+        self._cursor.execute("DELETE FROM messages WHERE session = ? AND position >= ?", (uid, first))
 
     def move_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
         """See `Tables`."""
         self._index_anew(source.uid, first, last)
-        self._rewrite(_MOVE_ROWS, (source.tag, uid, source.uid, first, last))
+        self._cursor.execute(_MOVE_ROWS, (source.tag, uid, source.uid, first, last))
 
     def copy_rows(self, source: SessionRecord, uid: int, first: int, last: int) -> None:
         """See `Tables`."""
         base = self.take_row_ids(last - first + 1) - first
-        self._rewrite(_COPY_ROWS, (base, uid, source.tag, source.uid, first, last))
-        self._rewrite(_COPY_FACTS, (base, source.uid, first, last))
+        self._cursor.execute(_COPY_ROWS, (base, uid, source.tag, source.uid, first, last))
+        self._cursor.execute(_COPY_FACTS, (base, source.uid, first, last))
 
     def opener_before(self, uid: int, position: int) -> bool:
         """See `Tables`."""
@@ -241,22 +240,22 @@ class SQLiteTables(SQLiteReads):
     def save_state(self, ref: SessionRef, name: str, value: bytes | None) -> None:
         """See `Tables`."""
         if value is None:
-            self._rewrite(
+            self._cursor.execute(
                 "DELETE FROM state WHERE namespace = ? AND session_id = ? AND name = ?", (*ref, name)
             )
         else:
-            self._rewrite("INSERT OR REPLACE INTO state VALUES (?, ?, ?, ?)", (*ref, name, value))
+            self._cursor.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?, ?)", (*ref, name, value))
 
     def save_settings(self, namespace: str, scope: str, scope_id: str, settings: SessionSettings) -> None:
         """See `Tables`."""
-        self._rewrite(
+        self._cursor.execute(
             "INSERT OR REPLACE INTO settings VALUES (?, ?, ?, ?, ?)", (namespace, scope, scope_id, *settings)
         )
 
     def copy_state(self, source: SessionRef, target: SessionRef) -> None:
         """See `Tables`."""
-        self._rewrite("DELETE FROM state WHERE namespace = ? AND session_id = ?", target)
-        self._rewrite(
+        self._cursor.execute("DELETE FROM state WHERE namespace = ? AND session_id = ?", target)
+        self._cursor.execute(
             "INSERT INTO state SELECT ?, ?, name, value FROM state WHERE namespace = ? AND session_id = ? "
             "AND substr(name, 1, ?) <> ?",
             (*target, *source, len(DERIVED), DERIVED),
@@ -265,9 +264,11 @@ class SQLiteTables(SQLiteReads):
 
     def drop_belongings(self, ref: SessionRef) -> None:
         """See `Tables`."""
-        self._rewrite("DELETE FROM state WHERE namespace = ? AND session_id = ?", ref)
-        self._rewrite("DELETE FROM advancement_keys WHERE namespace = ? AND session_id = ?", ref)
-        self._rewrite("DELETE FROM settings WHERE namespace = ? AND scope = 'session' AND scope_id = ?", ref)
+        self._cursor.execute("DELETE FROM state WHERE namespace = ? AND session_id = ?", ref)
+        self._cursor.execute("DELETE FROM advancement_keys WHERE namespace = ? AND session_id = ?", ref)
+        self._cursor.execute(
+            "DELETE FROM settings WHERE namespace = ? AND scope = 'session' AND scope_id = ?", ref
+        )
         self.buffers.drop_session(ref)
         self.spawns.drop_ended(ref)
 
@@ -276,20 +277,20 @@ class SQLiteTables(SQLiteReads):
         sources = msgspec.json.encode(node.sources).decode()
         place = (node.first_position, node.last_position, node.depth)
         about = (node.tokens, node.quality, node.created_ms, sources)
-        self._rewrite(_ADD_SUMMARY, (uid, node.node_id, *place, *about, node.text))
+        self._cursor.execute(_ADD_SUMMARY, (uid, node.node_id, *place, *about, node.text))
 
     def drop_summaries(self, uid: int, node_ids: Sequence[str]) -> None:
         """See `Tables`."""
         for node_id in node_ids:
-            self._rewrite("DELETE FROM summaries WHERE session = ? AND node_id = ?", (uid, node_id))
+            self._cursor.execute("DELETE FROM summaries WHERE session = ? AND node_id = ?", (uid, node_id))
 
     def drop_summaries_behind(self, uid: int, position: int) -> None:
         """See `Tables`."""
-        self._rewrite("DELETE FROM summaries WHERE session = ? AND last_position > ?", (uid, position))
+        self._cursor.execute("DELETE FROM summaries WHERE session = ? AND last_position > ?", (uid, position))
 
     def shift_summaries(self, uid: int, after: int, by: int) -> None:
         """See `Tables`."""
-        self._rewrite(
+        self._cursor.execute(
             "UPDATE summaries SET last_position = last_position + ?, "
             "first_position = first_position + iif(first_position > ?, ?, 0) "
             "WHERE session = ? AND last_position > ?",
@@ -298,15 +299,10 @@ class SQLiteTables(SQLiteReads):
 
     def copy_summaries(self, uid: int, target: int, last: int) -> None:
         """See `Tables`."""
-        self._rewrite(_COPY_SUMMARIES, (target, uid, last))
-
-    def _rewrite(self, statement: str, bindings: Sequence[Value]) -> None:
-        """Run a statement that may move or erase rows with text in them."""
-        self.rewriting = True
-        self._cursor.execute(statement, bindings)
+        self._cursor.execute(_COPY_SUMMARIES, (target, uid, last))
 
     def _unbind(self, uid: int) -> None:
-        self._rewrite("DELETE FROM session_keys WHERE session = ?", (uid,))
+        self._cursor.execute("DELETE FROM session_keys WHERE session = ?", (uid,))
         self._keys = {key: bound for key, bound in self._keys.items() if bound != uid}
 
     def _remember(self, record: SessionRecord) -> SessionRecord:
@@ -333,8 +329,8 @@ class SQLiteTables(SQLiteReads):
         oldest, newest = self.query(_ROW_IDS, (uid, first, last))[0]
         if oldest is not None:
             by = self.take_row_ids(newest - oldest + 1) - oldest
-            self._rewrite(_RENUMBER_FACTS, (by, uid, first, last))
-            self._rewrite(_RENUMBER, (by, uid, first, last))
+            self._cursor.execute(_RENUMBER_FACTS, (by, uid, first, last))
+            self._cursor.execute(_RENUMBER, (by, uid, first, last))
 
     def _first_free_row(self) -> int:
         newest = self.value("SELECT max(row_id) FROM messages")

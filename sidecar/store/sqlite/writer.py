@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from sidecar.store.submitting import FaultLog, mark_withdrawn
 from sidecar.store.writes import Delete, Write
 
 if TYPE_CHECKING:
-    from sidecar.store.sqlite.fts5 import Indexer
+    from sidecar.store.sqlite.fts5 import Indexer, Prepared
 
 _PAUSE_S = 0.05
 """So long nothing is written before indexing begins, so that it never delays a burst of writes."""
@@ -32,14 +32,74 @@ _MOST_BEHIND = 20_000
 _PORTION = 64
 """Messages that are indexed in one step: a write may wait for it. While nothing is written, ever more are."""
 _LARGE_PORTION = 256
+_ENDING_S = 1.0
+"""So long the end waits for terms that are being made."""
 _BATCH = 512
 """Writes in one commit at most, so that the first does not wait long for the last."""
 _BUSY_MS = 10_000
 _CACHE_KIB = 16 * 1024
+_TERMS_CACHE_KIB = 1024
 _ERASE_TOO = {"expire", "end_spawn", "roll_back_spawn", "sweep_spawns"}
 """Writes beside `Delete` that may erase sessions; nobody waits until the log has nothing of them either."""
 
 _faults = FaultLog()
+
+
+class _Preparing:
+    """Makes the terms of messages on a thread of its own, so that no write waits for that."""
+
+    def __init__(
+        self,
+        path: Path,
+        vfs: str | None,
+        extract: Extract,
+        *,
+        parts: bool,
+        made: "Callable[[Prepared | Exception], None]",
+    ) -> None:
+        self._path = path
+        self._vfs = vfs
+        self._extract = extract
+        self._parts = parts
+        self._made = made
+        self._wanted: SimpleQueue[tuple[int, int] | None] = SimpleQueue()
+        self.is_busy = False
+        """Whether something is being made, or was made and not taken yet."""
+        self._thread = threading.Thread(target=self._run, name="store-terms", daemon=True)
+        self._thread.start()
+
+    def begin(self, start: int, most: int) -> None:
+        """Make the terms of up to `most` messages from a row id on."""
+        self.is_busy = True
+        self._wanted.put((start, most))
+
+    def end(self) -> None:
+        """Stop; what is being made is let go of where it takes long."""
+        self._wanted.put(None)
+        self._thread.join(_ENDING_S)
+
+    def _run(self) -> None:
+        from sidecar.store.sqlite.fts5 import Preparer
+
+        preparer: Preparer | None = None
+        connection: Connection | None = None
+        while (wanted := self._wanted.get()) is not None:
+            try:
+                if connection is None or preparer is None:
+                    connection = connect(self._path, self._vfs, busy_ms=_BUSY_MS, cache_kib=_TERMS_CACHE_KIB)
+                    connection.execute("PRAGMA query_only = ON")
+                    preparer = Preparer(connection, self._extract, parts=self._parts)
+                connection.execute("BEGIN")
+                try:
+                    unprepared = preparer.read(*wanted)
+                finally:
+                    connection.execute("ROLLBACK")
+                outcome = preparer.made(unprepared)
+            except Exception as error:
+                outcome = error
+            self._made(outcome)
+        if connection is not None:
+            connection.close()
 
 
 class Writer:
@@ -72,8 +132,13 @@ class Writer:
         self._hold = hold
         self._held_since: float | None = None
         self._indexer: Indexer | None = None
-        self._queue: SimpleQueue[Write | None] = SimpleQueue()
-        self.put = self._queue.put
+        self._preparing: _Preparing | None = None
+        self._prepared: Prepared | Exception | None = None
+        self._portion = _PORTION
+        self._calls: Sequence[Callable[[], None]] = ()
+        """What other threads want done behind the batch."""
+        self._queue: SimpleQueue[Write | Callable[[], None] | None] = SimpleQueue()
+        self.put: Callable[[Write | None], None] = self._queue.put
         """Queue a write; `None` ends the thread when everything before is done."""
         self._claim = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
@@ -108,7 +173,7 @@ class Writer:
             self._opened(unavailable(error))
             return
         self._tables = SQLiteTables(connection)
-        self._checkpoints = Checkpoints(connection, self._path, self._vfs)
+        self._checkpoints = Checkpoints(connection, self._path, self._vfs, self._queue.put)
         self._opened(None)
         try:
             while self._serve():
@@ -123,7 +188,9 @@ class Writer:
         """Carry out what has queued up; false at the end of the queue."""
         batch, more = self._next_batch(self._wait())
         if batch:
-            self._carry_out(batch)
+            self._portion = _PORTION
+            self._checkpoints.give_way()
+            carry_out(self._tables, batch)
             if any(isinstance(write, Delete) and write.result for write in batch):
                 if self._indexer is not None:
                     self._indexer.purge_at_once()
@@ -133,19 +200,28 @@ class Writer:
             self._completed(batch)
             self._checkpoints.keep_up()
             self._keep_up()
+        for call in self._calls:
+            call()
         return more
 
-    def _wait(self) -> Write | None:
-        """The next write; pauses are used for what nobody waits for."""
-        if self._queue.empty():
-            self._checkpoints.rest()
+    def _wait(self) -> "Write | Callable[[], None] | None":
+        """What comes next; pauses are used for what nobody waits for."""
         while True:
-            indexer = self._indexer
-            pause_s = _PAUSE_S if indexer is None or indexer.has_work else self._purge_due_s(indexer)
+            if self._queue.empty():
+                self._checkpoints.rest()
             try:
-                return self._queue.get(timeout=pause_s)
+                return self._queue.get(timeout=self._pause_s())
             except Empty:
                 self._use_pause()
+
+    def _pause_s(self) -> float | None:
+        """How long to wait for a write before the pause is used."""
+        indexer = self._indexer
+        if indexer is None or self._prepared is not None:
+            return _PAUSE_S
+        if indexer.has_work:
+            return None if self._preparing is not None and self._preparing.is_busy else _PAUSE_S
+        return self._purge_due_s(indexer)
 
     def _purge_due_s(self, indexer: "Indexer") -> float | None:
         due_s = indexer.purge_due_s()
@@ -157,24 +233,55 @@ class Writer:
         except OSError as error:
             _faults.report(error)
             return
-        portion = _PORTION
-        while self._queue.empty() and indexer.has_work and not self._waits():
-            indexer.index(portion)
-            self._checkpoints.note_rewriting()
-            self._checkpoints.rest()
-            portion = min(2 * portion, _LARGE_PORTION)
-        if indexer.has_work or indexer.purge_due_s() != 0:
+        if self._queue.empty():
+            self._add_prepared()
+        if indexer.has_work:
+            if not self._waits():
+                self._prepare()
+            return
+        if indexer.purge_due_s() != 0:
             return
         while self._queue.empty() and indexer.purge():
-            self._checkpoints.note_rewriting()
             self._checkpoints.rest()
         self._checkpoints.scrub_in_pause()
+
+    def _prepare(self) -> None:
+        """Have the terms of the next messages made."""
+        indexer = self._made_indexer()
+        if self._preparing is None:
+            self._preparing = _Preparing(
+                self._path, self._vfs, self._extract, parts=self._parts, made=self._when_prepared
+            )
+        if indexer.has_work and not self._preparing.is_busy:
+            self._preparing.begin(indexer.start(), self._portion)
+            self._portion = min(2 * self._portion, _LARGE_PORTION)
+
+    def _when_prepared(self, outcome: "Prepared | Exception") -> None:
+        """Let the writer's thread add the terms, at once where nothing is written."""
+
+        def take() -> None:
+            self._prepared = outcome
+            if self._queue.empty():
+                self._use_pause()
+
+        self._queue.put(take)
+
+    def _add_prepared(self) -> None:
+        """Add the terms that were made to the index."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is None or self._preparing is None:
+            return
+        self._preparing.is_busy = False
+        if isinstance(prepared, Exception):
+            self._made_indexer().failed(prepared)
+        else:
+            self._made_indexer().add(prepared)
 
     def _made_indexer(self) -> "Indexer":
         if self._indexer is None:
             from sidecar.store.sqlite.fts5 import Indexer
 
-            self._indexer = Indexer(self._tables.connection, self._extract, parts=self._parts)
+            self._indexer = Indexer(self._tables.connection, parts=self._parts)
         return self._indexer
 
     def _waits(self) -> bool:
@@ -192,8 +299,8 @@ class Writer:
         if indexer is not None:
             indexer.note()
             if self._tables.take_row_ids(0) - indexer.indexed_to > _MOST_BEHIND:
-                indexer.index(_LARGE_PORTION)
-                self._checkpoints.note_rewriting()
+                self._add_prepared()
+                self._prepare()
 
     def _refuse_all(self, error: Exception) -> None:
         """Answer every write with the failure, so that nobody waits for a writer that is no more."""
@@ -203,24 +310,27 @@ class Writer:
             _fail(batch, error)
             self._completed(batch)
 
-    def _next_batch(self, first: Write | None) -> tuple[list[Write], bool]:
+    def _next_batch(self, first: "Write | Callable[[], None] | None") -> tuple[list[Write], bool]:
         queue = self._queue
         taken = [first]
         taken += [queue.get_nowait() for _ in range(min(queue.qsize(), _BATCH - 1))]
         batch: list[Write] = []
+        calls: list[Callable[[], None]] = []
         with self._claim:
-            for write in taken:
-                if write is not None and not write.withdrawn:
-                    write.started = True
-                    batch.append(write)
+            for each in taken:
+                if isinstance(each, Write):
+                    if not each.withdrawn:
+                        each.started = True
+                        batch.append(each)
+                elif each is not None:
+                    calls.append(each)
+        self._calls = calls
         return batch, None not in taken
-
-    def _carry_out(self, batch: list[Write]) -> None:
-        if carry_out(self._tables, batch):
-            self._checkpoints.note_rewriting()
 
     def _close(self, connection: Connection) -> None:
         _faults.close()
+        if self._preparing is not None:
+            self._preparing.end()
         try:
             self._made_indexer().purge_at_end()
             self._checkpoints.close()
@@ -230,25 +340,18 @@ class Writer:
             connection.close()
 
 
-def carry_out(tables: SQLiteTables, batch: list[Write]) -> bool:
-    """Try the batch as one step; where that fails, give every write a step of its own.
-
-    Whether rows with text in them may have been moved or erased.
-    """
+def carry_out(tables: SQLiteTables, batch: list[Write]) -> None:
+    """Try the batch as one step; where that fails, give every write a step of its own."""
     error = _attempt(tables, batch)
     if error is None:
-        return tables.rewriting
+        return
     if len(batch) == 1 or spoils_the_batch(error):
         _fail(batch, error)
-        return False
-    rewriting = False
+        return
     for write in batch:
         alone = _attempt(tables, [write])
-        if alone is None:
-            rewriting = rewriting or tables.rewriting
-        else:
+        if alone is not None:
             _fail([write], alone)
-    return rewriting
 
 
 def _attempt(tables: SQLiteTables, batch: list[Write]) -> Exception | None:
