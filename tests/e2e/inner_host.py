@@ -77,6 +77,15 @@ class InnerHost:
         self.calls.append((method, params))
         return self._loop.run_until_complete(asyncio.wait_for(self._call(method, params), LIMIT_S))
 
+    def send(self, method: str, **params: Any) -> None:
+        """Send a request whose answer nobody waits for."""
+
+        async def send() -> None:
+            self._count += 1
+            self._send({"jsonrpc": "2.0", "id": self._count, "method": method, "params": params})
+
+        self._loop.run_until_complete(send())
+
     def restart(self, **options: Any) -> None:
         """End the application in order and start another one on the same state directory."""
         self.calls.append(("restart", options))

@@ -4,40 +4,31 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
 from sidecar.store.records import SessionRecord
-from sidecar.store.search import Searchable
+from sidecar.store.search import Extract, Searchable
 from sidecar.store.sqlite import writer
 from sidecar.store.sqlite.store import SQLiteStore
 from sidecar.store.writes import Delete, SaveState
 from tests.search_kit import positions, rest
-from tests.store_kit import LIMIT_S, REF, Driver
+from tests.stalls import LIMIT_S, Stall, StalledDisk
+from tests.store_kit import REF, Driver
 
 MANY = 6 << 20
 """Characters that make a checkpoint due."""
 
 
-class Stall:
-    """Something that does not go on before it is let go."""
+def stalled(stall: Stall) -> Extract:
+    """Reads the text of a message; where it is to be indexed, not before it is let go."""
 
-    def __init__(self) -> None:
-        self.begun = threading.Event()
-        self.let_go = threading.Event()
-
-    def wait(self) -> None:
-        self.begun.set()
-        assert self.let_go.wait(LIMIT_S)
-
-    def extract(self, _session: SessionRecord, body: bytes) -> Searchable:
-        """The text of a message; where it is to be indexed, not before it is let go."""
-        if threading.current_thread().name.startswith("store-") and not self._searches():
-            self.wait()
+    def extract(_session: SessionRecord, body: bytes) -> Searchable:
+        name = threading.current_thread().name
+        if name.startswith("store-") and not name.startswith("store-search"):
+            stall.wait()
         return Searchable(body.decode(), ())
 
-    def _searches(self) -> bool:
-        return threading.current_thread().name.startswith("store-search")
+    return extract
 
 
 @pytest.fixture
@@ -45,33 +36,6 @@ def stall() -> Iterator[Stall]:
     stall = Stall()
     yield stall
     stall.let_go.set()
-
-
-class StalledDisk(apsw.VFS):
-    """A file system whose disk, once it is armed, does not sync the database file; it syncs the log."""
-
-    def __init__(self, stall: Stall) -> None:
-        self.stall = stall
-        self.armed = False
-        self.name = f"stalled-{id(self):x}"
-        super().__init__(self.name, "")
-
-    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
-        is_database = flags[0] & apsw.SQLITE_OPEN_MAIN_DB
-        return StalledFile(self, name, flags) if is_database else apsw.VFSFile("", name, flags)
-
-
-class StalledFile(apsw.VFSFile):
-    """The database file."""
-
-    def __init__(self, disk: StalledDisk, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
-        self._disk = disk
-        super().__init__("", name, flags)
-
-    def xSync(self, flags: int) -> None:
-        if self._disk.armed:
-            self._disk.stall.wait()
-        super().xSync(flags)
 
 
 def write_something(store: Driver) -> None:
@@ -85,7 +49,7 @@ def test_writes_go_on_while_the_terms_of_a_message_are_being_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stall: Stall
 ) -> None:
     monkeypatch.setattr(writer, "_PAUSE_S", 0.001)
-    with Driver(lambda: SQLiteStore(tmp_path / "store.db", extract=stall.extract)) as store:
+    with Driver(lambda: SQLiteStore(tmp_path / "store.db", extract=stalled(stall))) as store:
         store.append(REF, "plum")
         assert stall.begun.wait(LIMIT_S)
         write_something(store)
@@ -99,7 +63,7 @@ def test_what_was_erased_while_its_terms_were_made_does_not_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stall: Stall
 ) -> None:
     monkeypatch.setattr(writer, "_PAUSE_S", 0.001)
-    with Driver(lambda: SQLiteStore(tmp_path / "store.db", extract=stall.extract)) as store:
+    with Driver(lambda: SQLiteStore(tmp_path / "store.db", extract=stalled(stall))) as store:
         store.append(REF, "kumquatmarmalade")
         assert stall.begun.wait(LIMIT_S)
         store.write(Delete(REF))

@@ -62,7 +62,7 @@ class AgentRemarks:
     async def search(self, query: SearchQuery) -> SearchResult:
         """See `RemarkSource`."""
         roles = query.roles or self._roles
-        asked = structs.replace(query, last=None, agent_id=self._agent_id, roles=roles)
+        asked = structs.replace(query, last=None, agent_id=self._agent_id, roles=roles, for_answer=True)
         found = await self._searching.search_sessions(self._namespace, asked, without=self._without)
         hits = [SearchHit(self._base(hit.ref) + hit.position, hit.score) for hit in found.hits]
         return SearchResult(hits, found.complete)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from asyncio import Lock
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, cast
@@ -41,6 +42,8 @@ MOST_AT_ONCE = 4_000
 """Messages that one turn buffers at most; the next one goes on."""
 WAIT_S = 1.0
 """How long an engine that is disposed of waits for its last episodes to be delivered."""
+PATIENCE_S = 0.1
+"""How long an answer waits until earlier turns are buffered; that goes on behind it."""
 
 
 class _Mark(Struct, frozen=True):
@@ -208,6 +211,8 @@ class EpisodeTurns:
         self._settings = settings
         self._store = store
         self._namespace = namespace
+        self._behind: set[asyncio.Task[None]] = set()
+        """What goes on behind answers."""
 
     @cached_property
     def outbox(self) -> EpisodeOutbox | None:
@@ -227,20 +232,39 @@ class EpisodeTurns:
         if instance.buffers_episodes and self.outbox is not None:
             await self.outbox.begin(live)
 
-    async def turn_ended(self, instance: EngineInstance, live: LiveSession, *, newest: bool = True) -> None:
-        """Buffer what was said in turns that have ended, the newest one included or not."""
+    async def turn_ended(self, instance: EngineInstance, live: LiveSession) -> None:
+        """Buffer what was said in turns that have ended, the newest one included."""
         if instance.buffers_episodes and self.outbox is not None:
-            await self.outbox.take_if_possible(live, ended=newest)
+            await self.outbox.take_if_possible(live, ended=True)
+
+    async def turn_began(self, instance: EngineInstance, live: LiveSession) -> None:
+        """Buffer the turns before the newest one; where that takes long, behind the answer."""
+        if instance.buffers_episodes and self.outbox is not None:
+            await self._in_time(self.outbox.take_if_possible(live, ended=False))
 
     async def flush(self, instance: EngineInstance, live: LiveSession) -> None:
-        """Buffer the turns before the newest one, and let all that is buffered be delivered."""
+        """The same, and let all that is buffered be delivered."""
         if instance.buffers_episodes and self.outbox is not None:
-            await self.outbox.take_if_possible(live, ended=False)
-            self.outbox.courier.start()
+            await self._in_time(self._flush(self.outbox, live))
+
+    @staticmethod
+    async def _flush(outbox: EpisodeOutbox, live: LiveSession) -> None:
+        await outbox.take_if_possible(live, ended=False)
+        outbox.courier.start()
+
+    async def _in_time(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
+        await asyncio.wait((task,), timeout=PATIENCE_S)
+        if task.done():
+            task.result()
 
     async def flush_rest(self, sessions: Iterable[LiveSession]) -> None:
         """Buffer all turns of these sessions, and wait a little for the delivery."""
         if self.outbox is not None:
+            if self._behind:
+                await asyncio.wait(self._behind, timeout=WAIT_S)
             await self.outbox.take_rest(sessions)
             await self.outbox.flush()
 
@@ -251,5 +275,7 @@ class EpisodeTurns:
 
     async def close(self) -> None:
         """Let go of the back end; what was not delivered stays buffered."""
+        for task in self._behind:
+            task.cancel()
         if (outbox := self.__dict__.get("outbox")) is not None:
             await outbox.close()

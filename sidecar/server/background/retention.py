@@ -33,8 +33,10 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _NAME = 40
 """Characters of a session's id that its file is named after."""
 
-STEP = 500
-"""Messages that are erased in one step: about 10 ms of the store's writer."""
+STEP, STEP_BYTES = 500, 2 << 20
+"""Messages, and about how many bytes of them, that are erased in one step: 10 to 30 ms of the writer."""
+_JUDGED_BY = 20
+"""Messages by which the size of the others is judged."""
 _DAY_MS = 86_400_000
 _JUMP_MS = _DAY_MS if hasattr(time, "CLOCK_BOOTTIME") else 30 * _DAY_MS
 """How far the clock may run ahead of a steady one; some of those stand still while the machine sleeps."""
@@ -125,8 +127,8 @@ class Clock:
     @staticmethod
     async def of(store: SessionStore) -> Clock:
         """The clock, with the newest change in the store to compare it with."""
-        heads = await store.idle_sessions(1 << 62, 1 << 31)
-        return Clock(max((head.updated_ms for head in heads), default=None))
+        newest, _ = await store.sessions(None, 1, None)
+        return Clock(max((head.updated_ms for head in newest), default=None))
 
     def now_ms(self) -> int:
         """The time, in milliseconds since 1970.
@@ -248,7 +250,7 @@ class Pruning:
         if dry:
             return told
         await self._pause()
-        expiry: Expiry = await self._store.write(Expire(head, most=STEP))
+        expiry: Expiry = await self._store.write(Expire(head, most=await self._step_of(head)))
         if expiry.outcome != "erased":
             if file is not None and expiry.outcome == "changed":
                 file.unlink(missing_ok=True)
@@ -263,8 +265,15 @@ class Pruning:
         left: SessionHead | None = rest
         while left is not None:
             await self._pause()
-            expiry: Expiry = await self._store.write(Expire(left, most=STEP))
+            expiry: Expiry = await self._store.write(Expire(left, most=await self._step_of(left)))
             left = expiry.rest
+
+    async def _step_of(self, head: SessionHead) -> int:
+        """How many of the newest messages of a session may be erased in one step."""
+        last = head.message_count
+        newest = await self._store.messages(head.ref, last - _JUDGED_BY + 1, last)
+        size = sum(len(message.body) for message in newest) // max(len(newest), 1)
+        return max(1, min(STEP, STEP_BYTES // max(size, 1)))
 
 
 def _reason(head: SessionHead, oldest: int | None, excess: int) -> Literal["age", "size"] | None:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, cast
 
+from msgspec import structs
+
 from sidecar.engine.calls import Assembly, IngestOutcome, Kept, Made
 from sidecar.engine.session import Session, SpawnedSession, Tail, View
 from sidecar.server.engines.answer_checks import NonsenseAnswer
@@ -73,6 +75,7 @@ class StoredHistory:
 
     async def search(self, query: SearchQuery) -> SearchResult:
         """The stored messages that match."""
+        query = structs.replace(query, for_answer=True)
         return await self._live.searching.search(self._live.ref, query)
 
 

@@ -83,7 +83,7 @@ class AssembleHandlers:
         else:
             timeline = await sidecar.reconciler.timeline(live, params.messages, params.prompt)
             await self._learn(live, timeline)
-        await sidecar.episodes.turn_ended(instance, live, newest=False)
+        await sidecar.episodes.turn_began(instance, live)
         live.failure = None
         view = await _view_of(
             instance, live, params.token_budget or sidecar.settings.limits.default_token_budget

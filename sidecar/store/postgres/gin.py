@@ -20,9 +20,14 @@ from sidecar.store.search.query import Groups, indexed_terms
 from sidecar.store.search.scope import MOST_POSITION, place_of, position_of, uid_of
 from sidecar.store.search.terms import written, written_part
 
+_STEP_BYTES = 128 << 10
+"""Bytes of messages that are filled in in one step, of several."""
+_SIZES_WITHOUT = (
+    "SELECT row_id, octet_length(body) FROM messages WHERE terms IS NULL ORDER BY session, position LIMIT %s"
+)
 _WITHOUT = (
-    f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE terms IS NULL "
-    "ORDER BY session, position LIMIT %s FOR UPDATE SKIP LOCKED"
+    f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE terms IS NULL AND row_id = ANY(%s::bigint[]) "
+    "ORDER BY session, position FOR UPDATE SKIP LOCKED"
 )
 _FILL_IN = "UPDATE messages SET terms = %s::int[] WHERE session = %s AND position = %s AND row_id = %s"
 _PARTS = "SELECT parts FROM search_index"
@@ -155,7 +160,14 @@ class Indexer:
         reads = PostgresReads(connection)
         reads.cursor.execute("BEGIN")
         try:
-            rows = [MessageRow._make(row) for row in reads.query(_WITHOUT, (most,))]
+            sizes = reads.query(_SIZES_WITHOUT, (most,))
+            wanted, total = list[int](), 0
+            for row_id, size in sizes:
+                total += size
+                if wanted and total > _STEP_BYTES:
+                    break
+                wanted.append(row_id)
+            rows = [MessageRow._make(row) for row in reads.query(_WITHOUT, (wanted,))]
             if rows:
                 parts = self._has_parts(reads)
                 owners = {uid: reads.session_of(uid) for uid in {row.session for row in rows}}
@@ -172,7 +184,8 @@ class Indexer:
                 reads.cursor.execute("ROLLBACK")
             raise
         reads.cursor.execute("COMMIT")
-        self.has_work = len(rows) == most
+        # Rows that are missing have been locked by another process, which goes on with them.
+        self.has_work = len(rows) == len(wanted) and (len(sizes) == most or len(wanted) < len(sizes))
 
     def _has_parts(self, reads: PostgresReads) -> bool:
         """What the index holds of words: as it was begun, by this process where it is empty."""

@@ -57,7 +57,8 @@ class PostgresStore(SessionReads, Submitting):
         self._url_by_host = url_by_host
         self._wait_s = wait_s
         self._extract = extract or plain_text
-        self._searchers: Readers[GINReads] | None = None
+        self._searchers: dict[bool, Readers[GINReads]] = {}
+        """Those for answers, which wait for no others, and the others."""
         self._turns: Turns | None = None
         self._writer: Writer | None = None
         self._readers: Readers[PostgresLookups] | None = None
@@ -99,7 +100,7 @@ class PostgresStore(SessionReads, Submitting):
         await self.erased()
         writer, self._writer = self._writer, None
         readers, self._readers = self._readers, None
-        searchers, self._searchers = self._searchers, None
+        searchers, self._searchers = self._searchers, {}
         if self._turns is not None:
             self._turns.end()
         if self._outage is not None:
@@ -108,7 +109,7 @@ class PostgresStore(SessionReads, Submitting):
             writer.end()
         if self._closed is not None:
             await self._closed.wait()
-        for opened in (readers, searchers):
+        for opened in (readers, *searchers.values()):
             if opened is not None:
                 await asyncio.to_thread(opened.close)
 
@@ -138,7 +139,9 @@ class PostgresStore(SessionReads, Submitting):
         """See `SessionSearch`."""
         from sidecar.store.search.answer import search_session
 
-        return await self._searched(ref, lambda reads, contents: search_session(reads, ref, query, contents))
+        return await self._searched(
+            ref, query, lambda reads, contents: search_session(reads, ref, query, contents)
+        )
 
     async def search_sessions(
         self, namespace: str, query: SearchQuery, *, without: Collection[SessionRef] = ()
@@ -148,6 +151,7 @@ class PostgresStore(SessionReads, Submitting):
 
         return await self._searched(
             (namespace, query.agent_id),
+            query,
             lambda reads, contents: search_sessions(reads, namespace, query, without, contents),
         )
 
@@ -157,21 +161,27 @@ class PostgresStore(SessionReads, Submitting):
         return self._writer is not None and self._writer.indexing
 
     async def _searched(
-        self, of: Hashable, start: "Callable[[SearchReads, Contents], Generator[None, None, _T]]"
+        self,
+        of: Hashable,
+        query: SearchQuery,
+        start: "Callable[[SearchReads, Contents], Generator[None, None, _T]]",
     ) -> _T:
         if self._readers is None or self._outage is None:
             raise StoreUnavailable("the store is not open")
-        if self._searchers is None or self._turns is None:
-            from sidecar.store.postgres.gin import GINReads
+        if self._turns is None:
             from sidecar.store.search.answer import Turns
 
             self._turns = Turns(self._extract)
+        searchers = self._searchers.get(query.for_answer)
+        if searchers is None:
+            from sidecar.store.postgres.gin import GINReads
+
             conninfo = checked_conninfo(self._url, by_host=self._url_by_host)
-            self._searchers = Readers(
+            searchers = self._searchers[query.for_answer] = Readers(
                 conninfo, self._wait_s, self._outage, threads=_SEARCHERS, reads=GINReads
             )
-        searchers, contents = self._searchers, self._turns.contents
-        async with self._turns.of(of) as turn:
+        contents = self._turns.contents
+        async with self._turns.of(of, for_answer=query.for_answer) as turn:
             return await _asked(searchers, lambda reads: turn.carry_out(start(reads, contents)))
 
     def _call(self, callback: Callable[..., object], *values: object) -> None:

@@ -65,6 +65,8 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
     agent_id: str | None = None
     """The agent that asks: it finds nothing in sessions of other agents. `None` for the host itself, which
     finds everything."""
+    for_answer: bool = False
+    """Asked for an answer that a model waits for: other searches are not waited for, but those of answers."""
     most_s: float = MOST_S
     """Seconds after which the search ends with what it has found, if that is less than `MOST_S`."""
 

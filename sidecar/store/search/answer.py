@@ -62,7 +62,8 @@ class SessionsPage(NamedTuple):
 class Turn:
     """One search; any thread may carry it out."""
 
-    def __init__(self, turns: "Turns") -> None:
+    def __init__(self, turns: "Turns", *, for_answer: bool) -> None:
+        self.for_answer = for_answer
         self._turns = turns
         self._given_up = False
 
@@ -98,12 +99,12 @@ class Turns:
         self.ended = True
 
     @asynccontextmanager
-    async def of(self, searched: Hashable) -> AsyncGenerator[Turn]:
-        """A turn for a search of this."""
-        turn = Turn(self)
+    async def of(self, searched: Hashable, *, for_answer: bool) -> AsyncGenerator[Turn]:
+        """A turn for a search of this; searches for answers follow each other alone."""
+        turn = Turn(self, for_answer=for_answer)
         self.running += 1
         try:
-            async with self._locks.setdefault(searched, asyncio.Lock()):
+            async with self._locks.setdefault((searched, for_answer), asyncio.Lock()):
                 yield turn
         finally:
             turn.give_up()

@@ -10,7 +10,7 @@ from typing import TypeVar
 import apsw
 
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.search import Extract
+from sidecar.store.search import Extract, SearchQuery
 from sidecar.store.search.answer import Turn, Turns
 from sidecar.store.search.rank import Contents
 from sidecar.store.search.scope import SearchReads
@@ -20,7 +20,8 @@ from sidecar.store.sqlite.fts5 import FTS5Reads
 
 _T = TypeVar("_T")
 
-_THREADS = 4
+_THREADS = 2
+"""For searches, and so many again for those of answers: two searches in their two seconds keep no answer."""
 _BUSY_MS = 2_000
 _CACHE_KIB = 16 * 1024
 
@@ -35,6 +36,7 @@ class Searches:
         self._all: list[FTS5Reads] = []
         self._turns = Turns(extract)
         self._threads = ThreadPoolExecutor(_THREADS, "store-search")
+        self._for_answers = ThreadPoolExecutor(_THREADS, "store-search-answers")
 
     @property
     def contents(self) -> Contents:
@@ -46,23 +48,27 @@ class Searches:
         """Whether somebody waits for a search; any thread may ask."""
         return self._turns.running > 0
 
-    async def run(self, of: Hashable, start: Callable[[SearchReads], Generator[None, None, _T]]) -> _T:
-        """The result of a search; `of` is what is searched.
+    async def run(
+        self, of: Hashable, query: SearchQuery, start: Callable[[SearchReads], Generator[None, None, _T]]
+    ) -> _T:
+        """The result of a search for a query; `of` is what is searched.
 
         Raises:
             SearchError: the query cannot be answered.
             StoreUnavailable: the store is closed, or cannot be read.
         """
-        async with self._turns.of(of) as turn:
+        async with self._turns.of(of, for_answer=query.for_answer) as turn:
             if self._turns.ended:
                 raise StoreUnavailable("the store is closed")
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, self._carry_out, start, turn)
+            threads = self._for_answers if query.for_answer else self._threads
+            return await loop.run_in_executor(threads, self._carry_out, start, turn)
 
     async def close(self) -> None:
         """Give up the searches of the moment, then release the connections."""
         self._turns.end()
-        await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
+        for threads in (self._threads, self._for_answers):
+            await asyncio.get_running_loop().run_in_executor(None, threads.shutdown)
         for reads in self._all:
             reads.connection.close()
 

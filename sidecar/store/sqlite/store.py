@@ -123,7 +123,9 @@ class SQLiteStore(ReadsOnLoop, Submitting):
         from sidecar.store.search.answer import search_session
 
         searches = self._searching()
-        return await searches.run(ref, lambda reads: search_session(reads, ref, query, searches.contents))
+        return await searches.run(
+            ref, query, lambda reads: search_session(reads, ref, query, searches.contents)
+        )
 
     async def search_sessions(
         self, namespace: str, query: SearchQuery, *, without: Collection[SessionRef] = ()
@@ -134,6 +136,7 @@ class SQLiteStore(ReadsOnLoop, Submitting):
         searches = self._searching()
         return await searches.run(
             (namespace, query.agent_id),
+            query,
             lambda reads: search_sessions(reads, namespace, query, without, searches.contents),
         )
 
