@@ -7,17 +7,31 @@ from pathlib import Path
 import click
 
 from sidecar.cli.failures import FAILURE, OK
-from sidecar.cli.lab.figures import Style
-from sidecar.cli.lab.replay import Plan, Request, replay
-from sidecar.cli.lab.report import print_report
+from sidecar.cli.lab.figures import Prices, Style
+from sidecar.cli.lab.replay import Plan, Request, compare, replay
+from sidecar.cli.lab.report import print_comparison, print_report
 from sidecar.cli.options import Common, common_options, token_budget
 from sidecar.cli.output import print_json
 from sidecar.messages.importers.documents import FORMATS
 
 
+def _prices(context: click.Context, parameter: click.Parameter, value: str) -> Prices:
+    try:
+        new, cached = map(float, value.split(","))
+    except ValueError:
+        raise click.BadParameter("two prices such as 3.75,0.30", context, parameter) from None
+    return Prices(new=new, cached=cached)
+
+
 @click.command("replay")
 @click.argument("transcript", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--engine", metavar="ID", help="Engine to use (default: as configured).")
+@click.option(
+    "--engine",
+    "engines",
+    multiple=True,
+    metavar="ID",
+    help="Engine to use (default: as configured); give several to compare them.",
+)
 @click.option(
     "--budget",
     type=token_budget,
@@ -51,13 +65,21 @@ from sidecar.messages.importers.documents import FORMATS
 @click.option("--exact", is_flag=True, help="Fail where tokens cannot be counted exactly (extra `tokens`).")
 @click.option("--session", metavar="ID", help="Id of the session (default: the name of the file).")
 @click.option(
+    "--prices",
+    callback=_prices,
+    metavar="NEW,CACHED",
+    default="3.75,0.30",
+    show_default=True,
+    help="Dollars for a million prompt tokens, for the comparison of engines.",
+)
+@click.option(
     "--rows", type=click.IntRange(2), default=24, show_default=True, help="Most rows of the table of turns."
 )
 @common_options
 def command(
     common: Common,
     transcript: Path,
-    engine: str | None,
+    engines: tuple[str, ...],
     budget: int,
     format: str | None,
     style: Style,
@@ -65,20 +87,29 @@ def command(
     compaction: bool,
     exact: bool,
     session: str | None,
+    prices: Prices,
     rows: int,
 ) -> int:
     """Replay a recorded session as an agent runtime would, and judge every answer.
 
-    The messages are told one by one to a sidecar of its own; wherever the recorded runtime called its model,
-    the context is asked for. Each answer is checked independently: valid for the provider, within the budget
-    by a count of its own, every message byte for byte. Exit code 1 where one of these fails.
+    A fresh sidecar receives the messages one by one, and assembles the context wherever the recorded runtime
+    called its model. Each answer is checked independently: valid for the provider, within the budget by a
+    count of its own, every message byte for byte. The exit code is 1 if a check fails.
 
-    A message is synthetic where the sidecar wrote it, such as a summary. The epoch rises where older messages
-    make room; until then each answer extends the one before. Refusing a budget is needless where the smallest
+    A message is synthetic if the sidecar wrote it, such as a summary. The epoch rises when older messages
+    make room; until then each answer extends the previous one. Refusing a budget is needless if the smallest
     valid answer would have fitted.
+
+    With several engines, one table compares them: tokens, cost with cache prices, prefix, time, and how many
+    of the values that later calls used were still in view.
     """
     plan = Plan(session or transcript.stem, budget, style, every_call, compaction)
-    result = replay(common, Request(transcript, format, engine, exact, plan)).figures
+    request = Request(transcript, format, engines[0] if engines else None, exact, plan)
+    if len(engines) > 1:
+        comparison = compare(common, request, engines, prices)
+        (print_json if common.json else print_comparison)(comparison)
+        return OK if comparison.ok else FAILURE
+    result = replay(common, request).figures
     if common.json:
         print_json(result)
     else:

@@ -296,3 +296,54 @@ def test_a_transcript_of_which_nothing_is_left_says_what_was_left_out(tmp_path: 
     result = run_cli("replay", str(path), "--engine", "full", state_dir=tmp_path)
     assert result.returncode == 1
     assert "no messages; left out are rows of these kinds: 3 summary" in result.stderr
+
+
+def test_engines_are_compared_over_one_transcript(tmp_path: Path) -> None:
+    path = str(openai_chat(tmp_path))
+    engines = ("--engine", "full", "--engine", "sliding-window")
+    found = replayed(tmp_path / "a", path, *engines, "--budget", "1500", "--prices", "10,1")
+    alone = replayed(tmp_path / "b", path, "--engine", "full", "--budget", "1500")
+    rows = {row["engine"]: row for row in found["engines"]}
+    assert list(rows) == ["full", "sliding-window", "(everything)", "(plain window)"]
+    calls = alone["calls"]
+    sent, cached = sum(call["assembledTokens"] for call in calls), sum(call["prefixTokens"] for call in calls)
+    assert (rows["full"]["sentTokens"], rows["full"]["cachedTokens"]) == (sent, cached)
+    assert rows["full"]["cost"] == pytest.approx(((sent - cached) * 10 + cached) / 1e6, abs=1e-6)
+    full = [call["fullTokens"] for call in calls]
+    everything = rows["(everything)"]
+    assert everything["sentTokens"] == sum(full)
+    assert everything["cachedTokens"] == sum(full[:-1])
+    assert rows["(plain window)"]["largestAnswer"] <= 1500 < everything["largestAnswer"]
+    assert rows["(plain window)"]["cost"] > rows["full"]["cost"]
+
+
+def test_values_that_a_call_takes_from_an_earlier_turn_are_looked_for_in_the_answer(tmp_path: Path) -> None:
+    def call(id: str, path: str) -> Message:
+        function = {"name": "read", "arguments": json.dumps({"path": path})}
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": id, "type": "function", "function": function}],
+        }
+
+    rows: list[Message] = [
+        {"role": "user", "content": "The settings are in conf/app.toml."},
+        {"role": "assistant", "content": "Noted."},
+        *(
+            {"role": role, "content": f"{number} " + "filler " * 60}
+            for number in range(20)
+            for role in ("user", "assistant")
+        ),
+        {"role": "user", "content": "Look into lib/new.py and the settings."},
+        call("c1", "conf/app.toml"),
+        {"role": "tool", "tool_call_id": "c1", "content": "debug = true"},
+        call("c2", "lib/new.py"),
+        {"role": "tool", "tool_call_id": "c2", "content": "pass"},
+    ]
+    path = write_lines(tmp_path / "chat.jsonl", rows)
+    seen = {
+        budget: replayed(tmp_path / budget, str(path), "--engine", "full", "--budget", budget)["summary"]
+        for budget in ("1500", "64k")
+    }
+    used = [(summary["valuesUsed"], summary["valuesInView"]) for summary in seen.values()]
+    assert used == [(1, 0), (1, 1)]

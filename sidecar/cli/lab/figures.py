@@ -53,6 +53,12 @@ class CallFigures(Figures, frozen=True):
     """The answer's `contextEpoch`."""
     prefix_kept: float | None
     """Share of the answer before that this one begins with, 0 to 1; `None` for the first."""
+    prefix_tokens: int
+    """Tokens of the answer before that this one begins with, by independent count."""
+    values_used: int
+    """Values such as paths and ids that the model's next call takes from an earlier turn."""
+    values_in_view: int
+    """Those of them that stand in the answer."""
     milliseconds: float
     """From request to answer."""
     compacted: bool
@@ -168,6 +174,14 @@ class Summary(Figures, frozen=True):
     """Of the answers to retries with a larger budget, in tokens."""
     share_of_full: float
     """Tokens of all answers against those of sending everything each time, 0 to 1."""
+    sent_tokens: int
+    """Tokens of all answers."""
+    cached_tokens: int
+    """Those of them with which the answer before began."""
+    values_used: int
+    """Values such as paths and ids that calls took from earlier turns."""
+    values_in_view: int
+    """Those of them that the model could see when it made the call."""
     seconds: float
     timings: dict[str, Timing] = field(default_factory=dict[str, Timing])
 
@@ -209,6 +223,51 @@ class Replay(Figures, frozen=True):
     summary: Summary
     turns: Sequence[TurnFigures]
     calls: Sequence[CallFigures]
+
+
+class Prices(Figures, frozen=True):
+    """What a million tokens of a prompt cost."""
+
+    new: float
+    """Tokens that are written to the cache."""
+    cached: float
+    """Tokens that are read from it."""
+
+    def of(self, sent: int, cached: int) -> float:
+        """The price of so many tokens, of which so many are cached."""
+        return ((sent - cached) * self.new + cached * self.cached) / 1_000_000
+
+
+class Compared(Figures, frozen=True):
+    """One way to choose the context, over one transcript."""
+
+    engine: str
+    """The id of the engine, or the name of what engines are compared with."""
+    sent_tokens: int
+    cached_tokens: int
+    cost: float
+    largest_answer: int
+    """In tokens; above the budget where everything is sent."""
+    prefix_kept: float | None
+    values_used: int | None
+    values_in_view: int | None
+    """`None` for what engines are compared with."""
+    p50: float | None
+    """Milliseconds of an answer."""
+    refused: int
+    wrong: Sequence[str]
+    """What the engine got wrong; empty where nothing."""
+
+
+class Comparison(Figures, frozen=True):
+    """The document that `--json` prints for several engines."""
+
+    ok: bool
+    transcript: str
+    budget: int
+    prices: Prices
+    counter: str
+    engines: Sequence[Compared]
 
 
 class AtBudget(Figures, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from sidecar.protocol.base import MessageFormat
 from sidecar.protocol.times import format_rfc3339
 from sidecar.tokens.contract import TokenCounter
 
+_VALUE = re.compile(r'"((?=[^"\\]*[\d/._-])[^"\\\s]{6,200})"(?!\s*:)')
+"""A string in the JSON of arguments that is no name of a member."""
 MESSAGE_OVERHEAD = 4
 """What the independent count adds for each message, in tokens."""
 TOLERANCE_EXACT = 0.02
@@ -52,6 +55,10 @@ class Tally:
     def tokens(self, message: bytes) -> int:
         """What a message costs, in tokens."""
         return self._look(message)[1]
+
+    def said(self, message: bytes) -> str:
+        """The text, calls and results of a message."""
+        return _said(self.read(message))
 
     def total(self, messages: Sequence[bytes], *additions: str | None) -> int:
         """What messages, and texts that are added to prompts, cost together, in tokens."""
@@ -95,6 +102,20 @@ def read_recording(path: Path, format: str | None) -> Recording:
         _steps(transcript.items, found),
         dict(transcript.skipped),
     )
+
+
+def values_used(caller: Reading, told: Sequence[bytes], tally: Tally) -> list[str]:
+    """Values in a message's calls whose newest mention in `told` is in an earlier turn.
+
+    A value is a string without blanks that has a digit or a mark of a path: what a model copies, not writes.
+    """
+    if not caller.calls:
+        return []
+    values = {value for call in caller.calls for value in _VALUE.findall(call.arguments)}
+    opener = max((at for at, body in enumerate(told) if tally.read(body).opens_turn), default=0)
+    recent = "\n".join(map(tally.said, told[opener:]))
+    earlier = "\n".join(map(tally.said, told[:opener]))
+    return sorted(value for value in values if value not in recent and value in earlier)
 
 
 def smallest_answer(told: Sequence[bytes], tally: Tally) -> int:

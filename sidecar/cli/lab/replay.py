@@ -11,8 +11,11 @@ from typing import NamedTuple
 from sidecar.cli.failures import CommandFailed
 from sidecar.cli.lab.figures import (
     CallFigures,
+    Compared,
+    Comparison,
     Judgement,
     Overflow,
+    Prices,
     Replay,
     Stopwatch,
     Style,
@@ -20,7 +23,14 @@ from sidecar.cli.lab.figures import (
     TurnFigures,
 )
 from sidecar.cli.lab.judge import Judge, Verdict
-from sidecar.cli.lab.recording import Recording, Step, Tally, read_recording, smallest_answer
+from sidecar.cli.lab.recording import (
+    Recording,
+    Step,
+    Tally,
+    read_recording,
+    smallest_answer,
+    values_used,
+)
 from sidecar.cli.options import Common
 from sidecar.cli.output import counted, counted_progress
 from sidecar.cli.own_sidecar import with_fresh_sidecar
@@ -181,12 +191,12 @@ class Runtime:
         steps = self._recording.steps
         for at, step in enumerate(steps):
             if step.asks_model:
-                await self._ask(step.turn)
+                await self._ask(step.turn, values_used(step.reading, self._told, self._tally))
             await self._tell(step)
             self._advance()
             ends_turn = at + 1 == len(steps) or steps[at + 1].turn != step.turn
             if ends_turn and at + 1 == len(steps) and step.reading.role in ("user", "tool"):
-                await self._ask(step.turn)
+                await self._ask(step.turn, [])
             if ends_turn and self._plan.style == "commit":
                 await self._commit()
         return self._played._replace(not_stored=self._not_stored, failed_retries=self._failed_retries)
@@ -209,7 +219,7 @@ class Runtime:
             await self._client.commit_turn(self._plan.session_id, f"turn-{self._commits}", self._open_turn)
         self._open_turn = []
 
-    async def _ask(self, turn: int) -> None:
+    async def _ask(self, turn: int, values: Sequence[str]) -> None:
         if not self._plan.every_call and turn == self._asked_turn:
             return
         self._asked_turn = turn
@@ -223,8 +233,11 @@ class Runtime:
             answer, budget = await self._retry(error, problems), error.required
         except (RequestFailed, RequestTimedOut) as error:
             problems.append(f"failed: no answer: {error}")
-        verdict = None
+        verdict, in_view = None, 0
         if answer is not None:
+            if values:
+                seen = "\n".join((answer.system_prompt_addition or "", *map(self._tally.said, answer.bodies)))
+                in_view = sum(value in seen for value in values)
             verdict = self._judge.judge(answer, self._told, budget)
             problems += verdict.problems
             if answer.fallback_for is not None:
@@ -246,6 +259,9 @@ class Runtime:
                 synthetic_messages=verdict.synthetic if verdict else 0,
                 epoch=self._epoch,
                 prefix_kept=verdict.prefix_kept if verdict else None,
+                prefix_tokens=verdict.prefix_tokens if verdict else 0,
+                values_used=len(values),
+                values_in_view=in_view,
                 milliseconds=self._played.stopwatch.last("assemble"),
                 compacted=compacted,
                 overflow=overflow,
@@ -301,6 +317,78 @@ class Runtime:
         return self._told if self._is_legacy or self._plan.style == "commit" else None
 
 
+def compare(common: Common, request: Request, engines: Sequence[str], prices: Prices) -> Comparison:
+    """Play the transcript once for each engine, beside sending everything and beside a plain window.
+
+    Raises:
+        CommandFailed: as for `replay`.
+    """
+    replays = [replay(common, request._replace(engine=engine)).figures for engine in engines]
+    recording = read_recording(request.transcript, request.format)
+    tally = Tally(recording.dialect, counter("o200k" if request.exact else "auto"))
+    sizes = [tally.tokens(step.message) for step in recording.steps]
+    asked = [call.messages_before for call in replays[0].calls]
+    baselines = [
+        _baseline("(everything)", sizes, asked, None, prices),
+        _baseline("(plain window)", sizes, asked, request.plan.budget, prices),
+    ]
+    return Comparison(
+        ok=all(one.ok for one in replays),
+        transcript=recording.name,
+        budget=request.plan.budget,
+        prices=prices,
+        counter=replays[0].counter,
+        engines=[*(_compared(one, prices) for one in replays), *baselines],
+    )
+
+
+def _compared(played: Replay, prices: Prices) -> Compared:
+    summary = played.summary
+    timing = summary.timings.get("assemble")
+    return Compared(
+        engine=played.engine,
+        sent_tokens=summary.sent_tokens,
+        cached_tokens=summary.cached_tokens,
+        cost=round(prices.of(summary.sent_tokens, summary.cached_tokens), 6),
+        largest_answer=summary.largest_answer,
+        prefix_kept=summary.prefix_kept,
+        values_used=summary.values_used,
+        values_in_view=summary.values_in_view,
+        p50=timing.p50 if timing else None,
+        refused=summary.overflows,
+        wrong=played.verdict.sentences if played.verdict.grade == "wrong" else [],
+    )
+
+
+def _baseline(
+    name: str, sizes: Sequence[int], asked: Sequence[int], budget: int | None, prices: Prices
+) -> Compared:
+    """What is sent without an engine: everything, or the newest messages that fit the budget."""
+    sent = cached = largest = before = 0
+    begun = 0
+    for count in asked:
+        begin = begun
+        while budget is not None and begin < count and sum(sizes[begin:count]) > budget:
+            begin += 1
+        tokens = sum(sizes[begin:count])
+        # A cache keeps a prefix: with the first message gone, nothing of it is left.
+        cached += before if begin == begun else 0
+        sent, largest, before, begun = sent + tokens, max(largest, tokens), tokens, begin
+    return Compared(
+        engine=name,
+        sent_tokens=sent,
+        cached_tokens=cached,
+        cost=round(prices.of(sent, cached), 6),
+        largest_answer=largest,
+        prefix_kept=None,
+        values_used=None,
+        values_in_view=None,
+        p50=None,
+        refused=0,
+        wrong=[],
+    )
+
+
 def summarised(recording: Recording, played: Played, full_tokens: int, seconds: float) -> Summary:
     """The whole replay in numbers."""
     calls, verdicts = played.calls, played.verdicts
@@ -333,6 +421,10 @@ def summarised(recording: Recording, played: Played, full_tokens: int, seconds: 
         largest_answer=max((call.assembled_tokens for call in given), default=0),
         largest_retry=max((call.assembled_tokens for call in calls if not call.answered), default=0),
         share_of_full=_ratio(sum(call.assembled_tokens for call in calls), everything),
+        sent_tokens=sum(call.assembled_tokens for call in calls),
+        cached_tokens=sum(call.prefix_tokens for call in calls),
+        values_used=sum(call.values_used for call in calls),
+        values_in_view=sum(call.values_in_view for call in calls),
         seconds=round(seconds, 3),
         timings=played.stopwatch.timings(),
     )

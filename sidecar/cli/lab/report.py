@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from sidecar.cli.lab.figures import Evaluation, FileFigures, Replay, Summary, TurnFigures
+from sidecar.cli.lab.figures import (
+    Compared,
+    Comparison,
+    Evaluation,
+    FileFigures,
+    Replay,
+    Summary,
+    TurnFigures,
+)
 from sidecar.cli.lab.replay import LEGACY
 from sidecar.cli.output import console, counted, print_table, shown_tokens
 
@@ -32,6 +40,15 @@ TERMS = (
     ),
 )
 """What the words of the report mean."""
+COMPARISON_TERMS = (
+    ("cached", "share of the tokens sent that repeat the beginning of the answer before"),
+    (
+        "values seen",
+        "paths, ids and the like that calls took from earlier turns, and the model could see then",
+    ),
+    ("(everything)", "the whole history before each call, whatever the budget"),
+    ("(plain window)", "the newest messages that fit the budget before each call"),
+)
 COLOURS = {"good": "green", "short": "bold yellow", "wrong": "bold red"}
 
 
@@ -54,6 +71,57 @@ def print_report(replay: Replay, rows: int) -> None:
         out.print(f"({left_out} of {turns} turns are not shown; --rows {turns} shows all)")
     _print_turns_chart(out, replay.turns)
     _print_summary(out, replay)
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """The engines in one table on standard output."""
+    from rich.text import Text
+
+    out = console()
+    out.print(
+        f"{comparison.transcript}, budget {shown_tokens(comparison.budget)} tokens, counted with "
+        f"{comparison.counter}; a million new tokens cost ${comparison.prices.new:.2f}, cached ones "
+        f"${comparison.prices.cached:.2f}",
+        soft_wrap=True,
+    )
+    dearest = max((one.cost for one in comparison.engines), default=0)
+    print_table(
+        (
+            "engine",
+            "sent",
+            "cached",
+            "cost",
+            "of dearest",
+            "largest",
+            "prefix",
+            "values seen",
+            "ms p50",
+            "refused",
+        ),
+        [_compared_row(one, dearest) for one in comparison.engines],
+        numbers=range(1, 10),
+    )
+    for one in comparison.engines:
+        for sentence in one.wrong:
+            out.print(Text(f"{one.engine}: {sentence}", COLOURS["wrong"]), soft_wrap=True)
+    for term, meaning in COMPARISON_TERMS:
+        out.print(Text(f"{term:18} {meaning}", "dim"), soft_wrap=True)
+
+
+def _compared_row(one: Compared, dearest: float) -> tuple[str, ...]:
+    used = one.values_used
+    return (
+        one.engine,
+        shown_tokens(one.sent_tokens),
+        f"{one.cached_tokens / (one.sent_tokens or 1):.0%}",
+        f"${one.cost:.4f}",
+        f"{one.cost / dearest:.0%}" if dearest else "",
+        shown_tokens(one.largest_answer),
+        "" if one.prefix_kept is None else f"{one.prefix_kept:.1%}",
+        "" if used is None else f"{one.values_in_view}/{used}",
+        "" if one.p50 is None else f"{one.p50:.1f}",
+        str(one.refused),
+    )
 
 
 def _row(turn: TurnFigures) -> tuple[str, ...]:
