@@ -17,7 +17,6 @@ from sidecar.messages.dialects import dialect
 from sidecar.messages.importers import Span
 from sidecar.messages.pairing import turn_id
 from sidecar.messages.text import plain_text
-from sidecar.plurals import counted
 from sidecar.store.search import SearchQuery
 from sidecar.store.search.excerpt import best_passage
 from sidecar.store.stored import SessionHead, SessionRef
@@ -233,7 +232,7 @@ def _names(head: SessionHead) -> str:
 def _session_symbol(head: SessionHead) -> types.WorkspaceSymbol:
     name = head.session_key or head.ref.session_id
     place = types.LocationUriOnly(session_uri(head.ref.session_id))
-    inside = counted(head.message_count, "message")
+    inside = "1 message" if head.message_count == 1 else f"{head.message_count:,} messages"
     return types.WorkspaceSymbol(place, name, SymbolKind.Namespace, container_name=inside)
 
 
