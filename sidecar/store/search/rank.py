@@ -24,8 +24,10 @@ _MOST_PLACES = 1_000
 """Messages with one word that are considered, the newest; fewer where there are many words."""
 _FEW_PLACES = 400
 _FEW_TERMS = 3
-_MOST_READ = 200
-"""Messages that are read, the most promising."""
+_LEAST_READ = 80
+"""Messages that are read at least, the most promising."""
+_READ_A_HIT = 4
+"""Messages that are read for every hit that is wanted. With fewer, long conversations lose passages."""
 _MOST_KNOWN = 100_000
 """Terms of messages that are kept for the next question."""
 _MOST_WAITING = 20_000
@@ -139,6 +141,7 @@ class _Ranking:
     def best(self, count: int) -> Steps:
         """See `ranked`."""
         terms = self._terms
+        most_read = max(_LEAST_READ, _READ_A_HIT * count)
         most = _MOST_PLACES if len(terms) <= _FEW_TERMS else _FEW_PLACES
         found = {term: self._newest([[term]], most) for term in terms}
         yield from self._read_waiting(found)
@@ -155,19 +158,19 @@ class _Ranking:
                 values[place] = values.get(place, 0.0) + worth[term]
                 having[place] = having.get(place, 0) + counts
         if wanted > 0 and any(found[term].cut for term in required):
-            for place in self._newest([[term] for term in required], _MOST_READ).places:
+            for place in self._newest([[term] for term in required], most_read).places:
                 values[place] = sum(worth[term] for term in required)
                 having[place] = wanted
         for place, has in having.items():
             if has == wanted:
                 values[place] += bonus
         promising = sorted(values, key=lambda place: (values[place], *self._newer(place)), reverse=True)
-        chosen = promising[:_MOST_READ]
+        chosen = promising[:most_read]
         yield from self._read_places(chosen)
         scores = self._scores(chosen, worth, set(required), wanted, bonus)
         hits = sorted(scores.items(), key=lambda hit: (hit[1], *self._newer(hit[0])), reverse=True)
         least = min(scores.values(), default=0.0)
-        unread = [place for place in chosen if place not in self._read] + promising[_MOST_READ:MOST_RANKED]
+        unread = [place for place in chosen if place not in self._read] + promising[most_read:MOST_RANKED]
         hits += [(place, min(least, values[place])) for place in unread]
         cut = {term for term, postings in found.items() if postings.cut}
         if cut and len(hits) >= count:

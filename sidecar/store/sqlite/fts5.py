@@ -313,6 +313,7 @@ class Indexer:
             "INSERT INTO search (rowid, terms) VALUES (?, ?)",
             [(place, terms) for row_id, place, terms in prepared.terms if row_id in there],
         )
+        self._merge(len(prepared.terms))
 
     def purge_due_s(self) -> float | None:
         """Seconds until what was erased is to be purged, `None` where nothing was.

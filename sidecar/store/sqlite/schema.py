@@ -25,8 +25,13 @@ INDEX = """
     CREATE VIRTUAL TABLE search USING fts5 (
         terms, content = '', contentless_delete = 1, detail = none, tokenize = "ascii"
     );
+    INSERT INTO search (search, rank) VALUES ('automerge', 0), ('deletemerge', 0);
 """
-"""The table of the search index; it is made again where it is damaged."""
+"""The table of the search index; it is made again where it is damaged.
+
+SQLite would merge segments within any write, for every row that is deleted most of all. Indexing and purging
+ask for it instead.
+"""
 
 MIGRATIONS = (
     """

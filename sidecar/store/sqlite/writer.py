@@ -11,6 +11,7 @@ import apsw
 
 from sidecar.store.applying import apply
 from sidecar.store.errors import StoreUnavailable
+from sidecar.store.expiring import Expire, is_set_aside
 from sidecar.store.search import Extract
 from sidecar.store.sqlite.checkpoints import Checkpoints
 from sidecar.store.sqlite.connection import Connection, connect
@@ -195,7 +196,7 @@ class Writer:
                 if self._indexer is not None:
                     self._indexer.purge_at_once()
                 self._checkpoints.scrub()
-            elif any(write.verb in _ERASE_TOO for write in batch):
+            elif any(write.verb in _ERASE_TOO and not _goes_on(write) for write in batch):
                 self._checkpoints.scrub_in_pause()
             self._completed(batch)
             self._checkpoints.keep_up()
@@ -244,6 +245,7 @@ class Writer:
         while self._queue.empty() and indexer.purge():
             self._checkpoints.rest()
         self._checkpoints.scrub_in_pause()
+        self._checkpoints.rest()
 
     def _prepare(self) -> None:
         """Have the terms of the next messages made."""
@@ -340,6 +342,11 @@ class Writer:
             connection.close()
 
 
+def _goes_on(write: Write) -> bool:
+    """Whether the write is a step of an erasure that others follow."""
+    return isinstance(write, Expire) and getattr(write.result, "rest", None) is not None
+
+
 def carry_out(tables: SQLiteTables, batch: list[Write]) -> None:
     """Try the batch as one step; where that fails, give every write a step of its own."""
     error = _attempt(tables, batch)
@@ -355,6 +362,18 @@ def carry_out(tables: SQLiteTables, batch: list[Write]) -> None:
 
 
 def _attempt(tables: SQLiteTables, batch: list[Write]) -> Exception | None:
+    # What is lost with the power of a session that is set aside is erased again by the next start.
+    waits = not all(isinstance(write, Expire) and is_set_aside(write.ref) for write in batch)
+    if not waits:
+        tables.connection.execute("PRAGMA synchronous = NORMAL")
+    try:
+        return _tried(tables, batch)
+    finally:
+        if not waits:
+            tables.connection.execute("PRAGMA synchronous = FULL")
+
+
+def _tried(tables: SQLiteTables, batch: list[Write]) -> Exception | None:
     try:
         tables.begin(time.time_ns() // 1_000_000)
         for write in batch:
