@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shlex
 import signal
@@ -18,6 +19,7 @@ from sidecar.cli.failures import CommandFailed
 from sidecar.cli.options import Common, common_options
 from sidecar.cli.own_sidecar import sidecar_command
 from sidecar.cli.target import settings_of
+from sidecar.secrecy import masked_text
 
 if TYPE_CHECKING:
     from sidecar.gateway.server import Gateway, Upstreams
@@ -92,6 +94,19 @@ def command(common: Common, options: Options) -> int:
     return asyncio.run(_serve(common, options, where))
 
 
+class _Told(logging.Handler):
+    """Tells the user what the gateway warns about, a line each and without tracebacks."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._warn = warn
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass a warning on."""
+        kind = record.exc_info[0] if record.exc_info else None
+        self._warn(masked_text(record.getMessage()) + (f" ({kind.__name__})" if kind is not None else ""))
+
+
 def open_gateway(common: Common, options: Options, where: Upstreams, warn: Callable[[str], None]) -> Gateway:
     """A gateway that does not listen yet; `warn` is told what the user should know."""
     from sidecar.gateway.budget import Budgets
@@ -100,6 +115,8 @@ def open_gateway(common: Common, options: Options, where: Upstreams, warn: Calla
     from sidecar.gateway.savings import SavingsFile
     from sidecar.gateway.server import Gateway
 
+    log = logging.getLogger("sidecar.gateway")
+    log.handlers, log.propagate = [_Told(warn)], False
     command = shlex.split(options.sidecar) if options.sidecar else sidecar_command(common)
     link = EngineLink(command, options.engine, folder_of(), warn, common.state_dir)
     return Gateway(

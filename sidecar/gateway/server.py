@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from typing import cast
 
@@ -21,6 +21,7 @@ from sidecar.gateway.messages_api import MessagesApi
 from sidecar.gateway.request import ModelApi, ModelRequest, Rewrite, Usage, error_body
 from sidecar.gateway.responses_api import CompactApi, ResponsesApi
 from sidecar.gateway.savings import SavingsFile, spent_now
+from sidecar.secrecy import masked_text
 
 APIS: dict[str, ModelApi] = {
     "/v1/messages": MessagesApi(),
@@ -274,7 +275,7 @@ class _Exchange:
                 return await self._pass_on(upstream, b"")
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
             _log.info("upstream failed: %s", problem)
-            return self._error(502, f"The model's API cannot be reached: {problem}")
+            return self._error(502, f"The model's API cannot be reached: {masked_text(str(problem))}")
 
     async def _shrunk(self) -> bytes | None:
         assert self._api is not None
@@ -295,25 +296,24 @@ class _Exchange:
             answer.content_length = int(length)
         await answer.prepare(self._incoming)
         copy = UsageCopy(upstream) if self._request is not None else None
+        ended = False
         try:
-            if start:
-                await answer.write(start)
-                if copy is not None:
-                    copy.feed(start)
-            async for chunk in upstream.content.iter_any():
-                await answer.write(chunk)
+            async for chunk in _from(start, upstream):
                 if copy is not None:
                     copy.feed(chunk)
+                await answer.write(chunk)
+            ended = True
             await answer.write_eof()
         except (aiohttp.ClientError, OSError):
-            # The program would take a clean end for the whole answer.
+            # The program would take a clean end for the whole answer. It may have gone itself, as some do
+            # as soon as they have read the last event.
             if self._incoming.transport is not None:
                 self._incoming.transport.abort()
-            return answer
-        if self._request is not None and self._api is not None and upstream.status < 300:
-            usage = copy.usage() if copy is not None else None
-            sizes = (len(self._body), len(self._sent))
-            self._gateway.answered(self._api, self._request, self._choice, usage, sizes)
+        if copy is not None and self._request is not None and self._api is not None:
+            usage = copy.usage()
+            if upstream.status < 300 and (ended or usage is not None):
+                sizes = (len(self._body), len(self._sent))
+                self._gateway.answered(self._api, self._request, self._choice, usage, sizes)
         return answer
 
     def _error(self, status: int, message: str) -> web.StreamResponse:
@@ -322,6 +322,14 @@ class _Exchange:
         return web.Response(
             status=status, body=error_body(status, message), headers={"Content-Type": "application/json"}
         )
+
+
+async def _from(start: bytes, upstream: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    """The whole answer as it arrives, of which `start` has been read."""
+    if start:
+        yield start
+    async for chunk in upstream.content.iter_any():
+        yield chunk
 
 
 def _forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:

@@ -22,8 +22,8 @@ class Running:
 
     def __init__(self, state: Path, upstream: str, *options: str) -> None:
         self.state = state
-        command = [COMMAND, "gateway", "--state-dir", str(state), *options]
-        command += ["--upstream-anthropic", upstream, "--upstream-openai", upstream]
+        command = [COMMAND, "gateway", "--state-dir", str(state)]
+        command += ["--upstream-anthropic", upstream, "--upstream-openai", upstream, *options]
         environment = {**os.environ, "HOME": str(state.parent), "XDG_CONFIG_HOME": str(state.parent)}
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env=environment, cwd=state.parent

@@ -24,6 +24,7 @@ from aiohttp import web
 
 from tests.e2e.gateway_process import COMMAND, LIMIT_S, Running, Start
 from tests.e2e.processes_of import children_of
+from tests.e2e.test_telemetry import Collector
 from tests.model_api import Body, ModelApis, bare, prompt_tokens
 
 if sys.version_info >= (3, 14):
@@ -428,14 +429,56 @@ def test_a_page_of_another_name_and_an_upgrade_are_refused(gateway: Start) -> No
     assert running.ask("/v1/responses", b"", upgrade, "GET")[0] == 501
 
 
-def test_no_key_reaches_the_store_or_standard_error(gateway: Start) -> None:
-    running = gateway("--window", "16k")
-    claude_session(running, 30)
-    running.ask("/v1/responses", codex_body([*CODEX_OPENING, *items(1)]), CODEX)
-    assert KEY not in running.close()
-    files = [file for file in running.state.rglob("*") if file.is_file()]
-    assert files
+def test_no_key_reaches_the_store_the_logs_the_doctor_or_telemetry(
+    gateway: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    config = tmp_path / "config.toml"
+    config.write_text("[telemetry]\nenabled = true\n")
+    serve = f"{COMMAND} serve --log-level debug --state-dir {tmp_path / 'state'} --config {config}"
+    with Collector() as collector:
+        for name, value in collector.environment.items():
+            monkeypatch.setenv(name, value)
+        running = gateway("--window", "16k", "--sidecar", f'sh -c "{serve} 2>{log}"')
+        claude_session(running, 30)
+        running.ask("/v1/responses", codex_body([*CODEX_OPENING, *items(1)]), CODEX)
+        cookies = {**CLAUDE, "cookie": f"session={KEY}", "proxy-authorization": f"Basic {KEY}"}
+        running.ask("/v1/messages", claude_body([*OPENING, *called(1)]), cookies)
+        collector.span("context/assemble")
+        said = running.close()
+        exported = collector.bodies
+    told = subprocess.run(
+        [COMMAND, "doctor", "--json", "--state-dir", str(running.state), "--config", str(config)],
+        capture_output=True, text=True, timeout=LIMIT_S,
+    )  # fmt: skip
+    files = [file for file in (log, *running.state.rglob("*")) if file.is_file()]
+    assert b"context/assemble" in log.read_bytes()
+    assert len(files) > 3
     assert not [file for file in files if KEY.encode() in file.read_bytes()]
+    assert KEY not in said + told.stdout + told.stderr
+    assert KEY.encode() not in exported
+
+
+def test_what_goes_wrong_inside_is_told_without_a_key_or_a_traceback(
+    gateway: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "from sidecar.gateway.messages_api import MessagesApi\n"
+        "def fail(self, headers, body):\n"
+        "    raise ValueError(str(dict(headers)))\n"
+        "MessagesApi.read = fail\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("HTTPS_PROXY", f"http://user:{KEY}@127.0.0.1:9")
+    running = gateway()
+    assert running.ask("/v1/messages", claude_body([*OPENING, *called(1)]), CLAUDE)[0] == 200
+    broken = gateway("--upstream-anthropic", "https://127.0.0.1:9")
+    status, answer, _ = broken.ask("/v1/messages", claude_body([*OPENING, *called(1)]), CLAUDE)
+    assert status == 502
+    said = running.close() + broken.close() + answer.decode()
+    assert "could not be read (ValueError)" in said
+    assert KEY not in said
+    assert "Traceback" not in said
 
 
 def test_savings_agree_with_what_the_provider_counted(gateway: Start, upstream: ModelApis) -> None:
