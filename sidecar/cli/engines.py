@@ -271,7 +271,7 @@ def check(reporting: Reporting, name: str, config_file: str | None) -> int:
 
 def sources_of(settings: Settings) -> EngineSources:
     """Where engines are looked for."""
-    return EngineSources(links=settings.links_file, paths=settings.load_paths)
+    return EngineSources(links=settings.links_file, paths=settings.load_paths, python=settings.engines_python)
 
 
 def engine_named(settings: Settings, name: str) -> Found:

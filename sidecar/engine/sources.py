@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from sidecar.private_files import write
+
+if TYPE_CHECKING:
+    from sidecar.engine.interpreter import Interpreter
 
 GROUP = "context_sidecar.engines"
 ENV_LOAD = "SIDECAR_LOAD_ENGINES"
@@ -67,10 +72,20 @@ class Found(NamedTuple):
 class EngineSources:
     """Where one sidecar looks for engines."""
 
-    def __init__(self, *, links: Path | None = None, paths: Sequence[str] = ()) -> None:
-        """`links` is the file that `engines link` keeps, `paths` are folders of the configuration."""
+    def __init__(
+        self, *, links: Path | None = None, paths: Sequence[str] = (), python: str | None = None
+    ) -> None:
+        """`links` is the file that `engines link` keeps, `paths` and `python` are of the configuration."""
         self._links = links
         self._paths = paths
+        self._python = python
+
+    @cached_property
+    def interpreter(self) -> Interpreter:
+        """The Python that runs engines from outside."""
+        from sidecar.engine.interpreter import Interpreter
+
+        return Interpreter(self._python)
 
     def all(self) -> Iterator[Found]:
         """Every engine, the built-in ones first; nothing is imported."""
@@ -93,7 +108,15 @@ class EngineSources:
             yield from _in_folder(Path(folder), "linked")
         for folder in self._paths:
             yield from _in_folder(Path(folder).expanduser(), "path")
-        yield from installed()
+        yield from installed() if self.interpreter.is_this else self._elsewhere()
+
+    def _elsewhere(self) -> Iterator[Found]:
+        """The engines that are installed for another Python; none where that cannot be asked."""
+        from sidecar.engine.interpreter import NoPython
+
+        with suppress(NoPython):
+            for engine_id, target, source in self.interpreter.engines:
+                yield Found(engine_id, target, "package", source)
 
 
 def installed() -> Iterator[Found]:

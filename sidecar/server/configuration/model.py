@@ -83,6 +83,13 @@ class Plugins(Part):
     """What happens when the selected engine cannot serve: an error, or `legacy` in its place."""
 
 
+class Engines(Part):
+    """`[engines]`: how engines from outside are run; heeded in the file only."""
+
+    python: str | None = Field(default=None, min_length=1)
+    """The Python that runs them; by default the sidecar's own, or the user's for a build without Python."""
+
+
 class Memory(Part):
     """`[memory]`: injection of memory."""
 
@@ -262,6 +269,7 @@ class Configuration(Part):
     """Directory for everything that the sidecar keeps."""
     store: Store = Store()
     plugins: Plugins = Plugins()
+    engines: Engines = Engines()
     memory: Memory = Memory()
     limits: LimitsTable = LimitsTable()
     pruning: Pruning = Pruning()

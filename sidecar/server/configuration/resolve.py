@@ -43,8 +43,8 @@ FORMATS = ("text", "json")
 _VARIABLES = (("level", ENV_LEVEL, LEVELS), ("format", ENV_FORMAT, FORMATS))
 ENV_SECRET = "CONTEXT_SIDECAR_EPISODES_SECRET"
 EPISODES_FILE = "episodes.jsonl"
-FILE_ONLY_AT_ALL = ("retention", "hosts")
-"""Tables that decide about the sessions of other hosts, which files are written, and what hosts may name."""
+FILE_ONLY_AT_ALL = ("retention", "hosts", "engines")
+"""Tables that decide about other hosts' sessions, files written, what hosts may name, programs run."""
 FILE_ONLY = ("load",)
 """Members of `plugins` that decide which code is loaded."""
 FILE_ONLY_OF_ENTRY = ("isolation", "memoryLimitMb", "environment")
@@ -385,6 +385,7 @@ def _merged(
             for name, entry in merged.plugins.entries.items()
         },
         load_paths=tuple(merged.plugins.load.paths),
+        engines_python=merged.engines.python,
         file=path,
         links_file=path.with_name(LINKS_FILE),
         on_engine_failure=merged.plugins.onEngineFailure,

@@ -145,6 +145,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The slot `plugins.slots.contextEngine`; `None` lets the host's capabilities decide."""
     entries: Mapping[str, EngineEntry] = field(default_factory=dict[str, EngineEntry])
     load_paths: tuple[str, ...] = ()
+    engines_python: str | None = None
+    """The Python that runs engines from outside; `None` leaves it to how the sidecar was installed."""
     file: Path | None = None
     """The configuration file, which need not be there."""
     links_file: Path | None = None

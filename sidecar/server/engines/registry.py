@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -110,11 +111,22 @@ class EngineRegistry:
         Raises:
             EngineUnavailable: it cannot be loaded, or its settings are wrong.
         """
-        self._loader.configured(self._loader.loaded(self._loader.usable(engine_id)), None)
+        found = self._loader.usable(engine_id)
+        if found.is_built_in or self._loader.sources.interpreter.is_this or not self.isolates(found):
+            self._loader.configured(self._loader.loaded(found), None)
 
     def isolates(self, found: Found) -> bool:
         """Whether the engine runs in a process of its own."""
         return self._loader.isolates(found)
+
+    async def python(self) -> tuple[str | None, str]:
+        """The Python that runs engines from outside, `None` where it is this one, and why there is none."""
+        interpreter = self._loader.sources.interpreter
+        if interpreter.is_this:
+            return None, ""
+        # It is started once, and must not be waited for on the loop.
+        problem = await asyncio.to_thread(interpreter.complaint)
+        return interpreter.described(), problem
 
     def retire(self) -> list[EngineInstance]:
         """Make room for fresh instances; returns the old ones, which may still be serving calls."""
@@ -126,6 +138,7 @@ class EngineRegistry:
 
     async def listing(self, active: str) -> list[EngineListing]:
         """Every installed engine, with whether it could be selected."""
+        await self.python()
         return list(
             await asyncio.gather(*(self._listed(found, active) for found in self._loader.sources.all()))
         )
@@ -176,6 +189,8 @@ class EngineRegistry:
             self._opening.pop(key, None)
 
     async def _instance(self, engine_id: str, config: bytes | None) -> EngineInstance:
+        if engine_id not in BUILT_IN:
+            await self.python()
         try:
             return await self._loader.made(self._loader.usable(engine_id), config)
         except EngineUnavailable as error:
@@ -283,7 +298,9 @@ class EngineLoader:
         self._capabilities = host_capabilities
         self._make_host = make_host
         self._message_format: MessageFormat = message_format
-        self.sources = EngineSources(links=settings.links_file, paths=settings.load_paths)
+        self.sources = EngineSources(
+            links=settings.links_file, paths=settings.load_paths, python=settings.engines_python
+        )
 
     def isolates(self, found: Found) -> bool:
         """Whether the engine runs in a process of its own."""
@@ -346,10 +363,16 @@ class EngineLoader:
         )
 
     def _plan(self, found: Found, config: bytes | None) -> ProcessPlan:
+        from sidecar.engine.interpreter import NoPython
         from sidecar.server.engines.proxy.process import ProcessPlan
 
+        try:
+            python = sys.executable if found.is_built_in else self.sources.interpreter.path
+        except NoPython as error:
+            raise EngineUnavailable(found.id, str(error), fix=MEND_ENGINE) from None
         return ProcessPlan(
             found=found,
+            python=python,
             config=self._values(found.id, config),
             memory_limit_mb=self._settings.entry(found.id).memory_limit_mb,
             hidden=self._settings.private_places,
@@ -372,7 +395,9 @@ class EngineLoader:
         found = self.sources.named(engine_id)
         if found is None:
             names = ", ".join(sorted(known.id for known in self.sources.all()))
-            raise EngineUnavailable(engine_id, f"there is no engine {engine_id!r}; installed are: {names}")
+            said = f"there is no engine {engine_id!r}; installed are: {names}"
+            complaint = self.sources.interpreter.complaint()
+            raise EngineUnavailable(engine_id, f"{said}. {complaint}" if complaint else said)
         return found
 
     def loaded(self, found: Found) -> type[ContextEngine]:
@@ -381,6 +406,9 @@ class EngineLoader:
         Raises:
             EngineUnavailable: it does not load, or needs what the host does not offer.
         """
+        if not (found.is_built_in or self.sources.interpreter.is_this):
+            said = f"{found.id} runs in another Python (engines.python), so its isolation cannot be `inline`"
+            raise EngineUnavailable(found.id, said, fix=MEND_ENGINE)
         try:
             kind = load_engine(found)
         except EngineNotLoadable as error:

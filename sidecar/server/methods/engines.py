@@ -70,6 +70,7 @@ class EngineHandlers:
         del params, call
         checks = [await self._engine(), self._settings(), await self._store(), self._tokens(), self._host()]
         checks.append(await self._search())
+        checks += await self._python()
         checks += [self._disk(), self._versions(), self._health(), *self._methods()]
         services = [check async for check in service_checks(self._sidecar.settings)]
         checks += services
@@ -207,6 +208,17 @@ class EngineHandlers:
                 fix="make room, or move the store by `stateDir` or `store.path`",
             )
         return DoctorCheck(name="disk", ok=True, message=f"{free} MiB are free where the store is")
+
+    async def _python(self) -> list[DoctorCheck]:
+        """Which Python runs engines from outside, where that is not this one."""
+        python, problem = await self._sidecar.registry.python()
+        if python is None:
+            return []
+        if not problem:
+            return [DoctorCheck(name="python", ok=True, message=f"engines from outside run in {python}")]
+        needed = self._sidecar.settings.engines_python is not None
+        said = f"engines from outside cannot be run, those built in can: {problem}"
+        return [DoctorCheck(name="python", ok=not needed, message=said)]
 
     def _versions(self) -> DoctorCheck:
         python = ".".join(map(str, sys.version_info[:3]))

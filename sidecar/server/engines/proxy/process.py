@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -73,6 +72,8 @@ class ProcessPlan(Struct, frozen=True, kw_only=True):
     """What a process is started with."""
 
     found: Found
+    python: str
+    """The Python that runs the engine."""
     config: Mapping[str, Any]
     """Settings of the engine, not validated yet."""
     memory_limit_mb: int
@@ -88,7 +89,7 @@ class ProcessPlan(Struct, frozen=True, kw_only=True):
         """The command line; `-P` keeps the working folder out of the import path."""
         places = [argument for place in self.found.places for argument in ("--place", place)]
         return [
-            *(sys.executable, "-P", "-m", "sidecar.server.engines.proxy.child"),
+            *(self.python, "-P", "-m", "sidecar.server.engines.proxy.child"),
             *("--engine", self.found.id, "--target", self.found.target, *places),
             *("--memory-mb", str(self.memory_limit_mb)),
             *(argument for place in self.hidden for argument in ("--hide", place)),
