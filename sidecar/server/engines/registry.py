@@ -239,7 +239,7 @@ class SessionEngines:
         known = exemption is not None or (session_id, agent_id) in self._known
         if session_key is not None and not known:
             await self._begin_spawned(session_id, session_key, agent_id)
-        owner, _ = await sidecar.sessions.owner(session_id)
+        owner, _ = await sidecar.sessions.owner(session_id, agent_id)
         own = await self.of_session(session_id, agent_id, owner)
         owner = agent_id or owner
         agents = await self.configured("agent", owner) if owner else SessionSettings(None, None)
@@ -258,8 +258,9 @@ class SessionEngines:
 
     async def of_session(self, session_id: str, agent_id: str | None, owner: str | None) -> SessionSettings:
         """What `session/configure` has set for a session, as far as the agent is concerned."""
-        unset = SessionSettings(None, None)
-        own = unset if is_foreign(owner, agent_id) else await self.configured("session", session_id)
+        own = await self.configured("session", session_id)
+        if is_foreign(owner, agent_id):
+            own = SessionSettings(None, None)
         if agent_id is None or owner == agent_id:
             return own
         waiting = await self.configured("session", set_for(session_id, agent_id))
@@ -279,7 +280,7 @@ class SessionEngines:
         waiting = await sidecar.store.spawns_of_key(sidecar.profile.namespace, session_key)
         if not any(spawn.child_id is None for spawn in waiting):
             return
-        owner, _ = await sidecar.sessions.owner(session_id)
+        owner, _ = await sidecar.sessions.owner(session_id, agent_id)
         if not is_foreign(owner, agent_id):
             await sidecar.store.write(BeginSpawn(sidecar.ref(session_id), session_key, agent_id=agent_id))
 

@@ -288,13 +288,13 @@ class SessionChangeHandlers:
         """Erase a session with all that belongs to it."""
         del call
         sidecar = self._sidecar
-        owner, _ = await sidecar.sessions.owner(params.session_id)
+        owner, _ = await sidecar.sessions.owner(params.session_id, params.agent_id)
         ref = sidecar.ref(params.session_id)
         deleted = await sidecar.store.write(Delete(ref, agent_id=params.agent_id))
+        sidecar.engines.forget()
         if is_foreign(owner, params.agent_id):
             return DeleteSessionResult(deleted=False)
         sidecar.sessions.forget(params.session_id)
-        sidecar.engines.forget()
         if deleted:
             await sidecar.episodes.forget(params.session_id)
             self._sidecar.session_changed(params.session_id, "deleted")
@@ -305,14 +305,14 @@ class SessionChangeHandlers:
         engines = self._sidecar.engines
         if params.session_id is None:
             return await engines.configured("agent", params.agent_id or "")
-        owner, _ = await self._sidecar.sessions.owner(params.session_id)
+        owner, _ = await self._sidecar.sessions.owner(params.session_id, params.agent_id)
         return await engines.of_session(params.session_id, params.agent_id, owner)
 
     async def _inherited(self, params: ConfigureSessionParams) -> str:
         """The engine of a session, or agent, for which none is configured."""
         sidecar = self._sidecar
         if params.session_id is not None:
-            agent_id = params.agent_id or (await sidecar.sessions.owner(params.session_id))[0]
+            agent_id = params.agent_id or (await sidecar.sessions.owner(params.session_id, None))[0]
             agents = await sidecar.engines.configured("agent", agent_id) if agent_id else None
             if agents and agents.engine:
                 return agents.engine

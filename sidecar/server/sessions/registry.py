@@ -95,7 +95,7 @@ class SessionRegistry:
             FormatMismatch: it holds messages of another dialect.
         """
         if agent_id is not None:
-            owner, there = await self.owner(session_id)
+            owner, there = await self.owner(session_id, agent_id)
             if is_foreign(owner, agent_id) or (owner is None and not there):
                 sidecar = self._sidecar
                 ref = SessionRef(sidecar.profile.namespace + NOWHERE, session_id)
@@ -104,13 +104,19 @@ class SessionRegistry:
                 return live
         return await self.open(session_id, agent_id)
 
-    async def owner(self, session_id: str) -> tuple[str | None, bool]:
-        """Whose a session is, which need not be stored yet, and whether it is."""
+    async def owner(self, session_id: str, agent_id: str | None) -> tuple[str | None, bool]:
+        """Whose a session is, which need not be stored yet, and whether it is.
+
+        An agent waits for a foreign session as long as for a missing one: both take the same reads.
+        """
         head = await self._sidecar.store.session(self._sidecar.ref(session_id))
+        if head is not None and not is_foreign(head.agent_id, agent_id):
+            return head.agent_id, True
+        prepared_for = await self._prepared_for(session_id)
         if head is not None:
             return head.agent_id, True
         live = self._live.get(session_id)
-        return (await self._prepared_for(session_id) if live is None else live.user), False
+        return (prepared_for if live is None else live.user), False
 
     async def head(self, session_id: str, agent_id: str | None) -> SessionHead | None:
         """The head of a session that the agent may see, whatever dialect it is in."""
