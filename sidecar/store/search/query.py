@@ -125,7 +125,8 @@ def indexed_terms(row: MessageRow, owner: SessionRecord, extract: Extract, *, pa
         logging.getLogger(__name__).error("a message cannot be read, and is indexed as text", exc_info=error)
         searchable = plain_text(owner, row.body)
     text = _encodable(searchable.text[:_LONGEST])
-    return " ".join((index_both(text) if parts else index_words(text), *facets(row, searchable)))
+    words = set(text.split())
+    return " ".join((index_both(words) if parts else index_words(words), *facets(row, searchable)))
 
 
 class Matcher(NamedTuple):

@@ -158,9 +158,15 @@ class _Ranking:
                 values[place] = values.get(place, 0.0) + worth[term]
                 having[place] = having.get(place, 0) + counts
         if wanted > 0 and any(found[term].cut for term in required):
-            for place in self._newest([[term] for term in required], most_read).places:
-                values[place] = sum(worth[term] for term in required)
-                having[place] = wanted
+            known = (len(found[term].places) for term in required if not found[term].cut)
+            rarest = min(known, default=MOST_RANKED)
+            if rarest <= 2 * most_read:
+                # All messages with that word are known, and read: which have all words is seen there.
+                most_read = max(most_read, rarest)
+            else:
+                for place in self._newest([[term] for term in required], most_read).places:
+                    values[place] = sum(worth[term] for term in required)
+                    having[place] = wanted
         for place, has in having.items():
             if has == wanted:
                 values[place] += bonus

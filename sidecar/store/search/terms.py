@@ -7,7 +7,7 @@ characters and their pairs.
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple, cast
 from unicodedata import is_normalized, normalize
 
@@ -41,6 +41,7 @@ _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _IS_CJK = re.compile(rf"[{CJK_CHARACTERS}]")
 _JOINED = str.maketrans("._/-", "\ue000\ue001\ue002\ue003")
 """Joints inside a name are written as letters, so that a tokenizer leaves the name whole."""
+_UNJOINED = {code: chr(joint) for joint, code in _JOINED.items()}
 _AROUND = ".,:;!?\"'()[]{}<>`*=-/_"
 _PART_MARK = "\x80"
 """Stands in front of a part of a word, to tell it from a word."""
@@ -78,7 +79,7 @@ class DocumentTerms(NamedTuple):
     counts: dict[str, int]
     """How often each term occurs."""
     length: int
-    """Occurrences of terms, but for characters of a CJK run."""
+    """Occurrences of terms."""
 
 
 class Question(NamedTuple):
@@ -148,22 +149,11 @@ def expand(token: str) -> Expansion:
 
 def document_terms(text: str) -> DocumentTerms:
     """Everything that a text is found by."""
-    counts: dict[str, int] = {}
-    length = 0
-    known = _expansions
-    for token, times in Counter(tokens(text)).items():
-        expansion = known.get(token) or expand(token)
-        length += times * len(expansion.terms)
-        for term in expansion.terms:
-            counts[term] = counts.get(term, 0) + times
-        if len(token) > 1 and is_cjk(token):
-            for character in token:
-                counts[character] = counts.get(character, 0) + times
-    for name in _camel_names(text):
-        expansion = expand(name)
-        for term in expansion.terms[len(expansion.required) :]:
-            counts[term] = counts.get(term, 0) + 1
-    return DocumentTerms(counts, length)
+    found = index_words(text.split())
+    if not found.isascii():
+        found = found.translate(_UNJOINED)
+    counts = Counter(found.split())
+    return DocumentTerms(counts, counts.total())
 
 
 def question(text: str) -> Question:
@@ -184,16 +174,15 @@ def question(text: str) -> Question:
 
 
 class _Prepared:
-    """What is made of the words of texts for an index, remembered for those that come often."""
+    """What an index is given of words between white spaces, remembered for those that come often."""
 
     def __init__(self, make: Callable[[str], str]) -> None:
         self._make = make
         self._new: dict[str, str] = {}
         self._old: dict[str, str] = {}
 
-    def __call__(self, text: str) -> str:
-        """What is made of a text. No term reaches beyond a white space."""
-        words = set(text.split())
+    def __call__(self, words: Collection[str]) -> str:
+        """What is made of all the words, separated by spaces."""
         found = list(map(self._new.get, words))
         if None in found:
             found = [
@@ -236,7 +225,15 @@ def _words_of(word: str) -> str:
         rest = bare[1:]
         if bare.islower() or bare.isdigit() or (rest.isalpha() and rest.islower()):
             return stem(bare.lower())
-    return " ".join(map(written, document_terms(word).counts))
+    found: list[str] = []
+    for token in tokens(word):
+        found += expand(token).terms
+        if len(token) > 1 and is_cjk(token):
+            found += token
+    for name in _camel_names(word):
+        expansion = expand(name)
+        found += expansion.terms[len(expansion.required) :]
+    return " ".join(map(written, found))
 
 
 def _parts_of_word(word: str) -> str:
@@ -247,9 +244,9 @@ def _parts_of_word(word: str) -> str:
 
 
 index_words = _Prepared(_words_of)
-"""The terms of a text as an index is given them: separated by spaces, some more than once."""
+"""The terms of words as an index is given them, as often as they occur."""
 index_both = _Prepared(lambda word: f"{_words_of(word)} {_parts_of_word(word)}")
-"""The same with the parts of its words."""
+"""The same with the parts of the words."""
 
 
 def _camel_names(text: str) -> list[str]:
