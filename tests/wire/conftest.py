@@ -58,7 +58,7 @@ class LiveServer:
             assert "result" in answer, answer
         return self._server
 
-    def ping(self, *, passing_over: int = 0) -> None:
+    def ping(self, *, about: str = "", passing_over: int = 0) -> None:
         """Check that the connection lives on and is in step, with at most so many other answers before."""
         self.count += 1
         id = f"ping-{self.count}"
@@ -66,7 +66,7 @@ class LiveServer:
         server.say({"jsonrpc": "2.0", "id": id, "method": self._target.ping, "params": {}})
         while (answer := server.read()).get("id") != id:
             passing_over -= 1
-            assert passing_over >= 0, answer
+            assert passing_over >= 0, f"{about}: {answer}"
         assert "result" in answer
 
     def drop(self) -> None:

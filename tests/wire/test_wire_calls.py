@@ -52,16 +52,6 @@ def test_a_waiting_call_is_cancelled_and_never_started(echo: ServerProcess) -> N
     assert echo.answer(4)["result"] == {"stored": ["first", "third"]}
 
 
-def test_an_id_may_be_a_string_or_a_number_that_look_alike(echo: ServerProcess) -> None:
-    echo.say(
-        request(1, "slow", {"waitMs": 200, "lane": "a"}), request("1", "slow", {"waitMs": 200, "lane": "b"})
-    )
-    echo.say(notification("$/cancelRequest", {"id": "1"}))
-    answers = echo.answers(2)
-    assert "result" in answers[1]
-    assert answers["1"]["error"]["code"] == -32800
-
-
 def test_an_id_in_flight_is_not_taken_twice(echo: ServerProcess) -> None:
     echo.say(request(1, "slow", {"waitMs": 200, "text": "first"}), request(1, "echo", {"text": "second"}))
     first, second = echo.read(), echo.read()

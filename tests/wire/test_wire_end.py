@@ -1,9 +1,6 @@
 """How the server ends: end of input, signals, a host that dies."""
 
-import os
 import resource
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -170,23 +167,6 @@ def test_an_initialize_that_is_stuck_does_not_keep_the_server(start_echo: Start)
     server.end_input()
     assert _codes(server) == {1: -32800, 2: -32800}
     assert server.exit_code(8) == 0
-
-
-def test_a_dead_host_ends_the_server(start: Start, target: Target) -> None:
-    host = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    server = start(processId=host.pid)
-    server.say(request(1, target.ping, {}))
-    assert "result" in server.answer(1)
-    host.communicate(b"\n")
-    assert server.exit_code() == 1
-
-
-def test_a_living_host_keeps_the_server(start: Start, target: Target) -> None:
-    server = start(processId=os.getpid())
-    server.say(request(1, target.ping, {}))
-    assert "result" in server.answer(1)
-    server.end_input()
-    assert server.exit_code() == 0
 
 
 @pytest.mark.parametrize("pid", [None, 0, -1, 2**22 + 5, 2**40])

@@ -13,27 +13,11 @@ def _codes(server: ServerProcess) -> list[tuple[object, object]]:
     return [(answer["id"], answer.get("error", {}).get("code", "ok")) for answer in server.rest()]
 
 
-def test_requests_before_initialize_are_refused(start: Start, target: Target) -> None:
-    server = start(initialized=False)
-    server.say(request(1, target.ping, {}), request(2, "nothing/known"), request(3, "shutdown"))
-    for id in (1, 2, 3):
-        assert server.answer(id)["error"]["code"] == -32002
-
-
 def test_notifications_before_initialize_are_dropped(start: Start, target: Target) -> None:
     server = start(initialized=False)
     server.say(notification("initialized", {}), notification("nothing/known"))
     server.say(request(1, "initialize", target.initialize))
     assert "result" in server.answer(1)
-
-
-def test_initialize_needs_no_members_of_the_client(start: Start, target: Target) -> None:
-    server = start(initialized=False)
-    options = {name: value for name, value in target.initialize.items() if name == "initializationOptions"}
-    server.say(request(1, "initialize", options))
-    result = server.answer(1)["result"]
-    assert "capabilities" in result
-    assert result["serverInfo"]["name"]
 
 
 def test_initialize_takes_what_an_editor_sends(start: Start, target: Target) -> None:
@@ -50,27 +34,6 @@ def test_initialize_takes_what_an_editor_sends(start: Start, target: Target) -> 
     }
     server.say(request(1, "initialize", params))
     assert "result" in server.answer(1)
-
-
-def test_a_second_initialize_is_refused(start: Start, target: Target) -> None:
-    server = start()
-    server.say(request(2, "initialize", target.initialize))
-    assert server.answer(2)["error"]["code"] == -32600
-    server.say(request(3, target.ping, {}))
-    assert "result" in server.answer(3)
-
-
-def test_requests_behind_initialize_see_its_success(start: Start, target: Target) -> None:
-    server = start(initialized=False)
-    server.say(
-        request(1, "initialize", target.initialize),
-        request(2, target.ping, {}),
-        request(3, "initialize", target.initialize),
-        request(4, target.ping, {}),
-    )
-    answers = server.answers(4)
-    assert next(iter(answers)) == 1
-    assert [answers[id].get("error", {}).get("code") for id in (1, 2, 3, 4)] == [None, None, -32600, None]
 
 
 def test_requests_behind_initialize_see_its_failure(start_echo: Start) -> None:
@@ -113,25 +76,6 @@ def test_a_request_that_waits_for_initialize_can_be_cancelled(start_echo: Start)
     assert list(answers) == [2, 1, 3]
     assert answers[2]["error"]["code"] == -32800
     assert answers[3]["result"] == {"stored": []}
-
-
-def test_after_shutdown_requests_are_refused(start: Start, target: Target) -> None:
-    server = start()
-    server.say(request(1, "shutdown"))
-    assert server.answer(1)["result"] is None
-    server.say(
-        request(2, target.ping, {}), request(3, "shutdown"), request(4, "initialize", target.initialize)
-    )
-    for id in (2, 3, 4):
-        assert server.answer(id)["error"]["code"] == -32600
-    server.say(notification("exit"))
-    assert server.exit_code() == 0
-
-
-def test_exit_alone_ends_with_1(start: Start) -> None:
-    server = start()
-    server.say(notification("exit"))
-    assert server.exit_code() == 1
 
 
 def test_exit_before_initialize_ends_with_1(start: Start) -> None:
