@@ -53,11 +53,11 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize(("key", "default"), ALL, ids=[key for key, _ in ALL])
-def test_a_setting_is_in_the_table_with_its_default(key: str, default: object) -> None:
-    assert key in ROWS, f"spec/server/configuration.md lacks {key}"
-    if isinstance(default, bool | int | float):
-        assert ROWS[key].strip(" `") == str(default).lower()
+def test_every_setting_is_in_the_table_with_its_default() -> None:
+    for key, default in ALL:
+        assert key in ROWS, f"spec/server/configuration.md lacks {key}"
+        if isinstance(default, bool | int | float):
+            assert ROWS[key].strip(" `") == str(default).lower(), key
 
 
 def test_the_table_names_no_setting_that_there_is_not() -> None:

@@ -11,7 +11,6 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
-from sidecar.protocol.base import Wire
 from sidecar.protocol.errors import ERRORS
 from sidecar.protocol.methods import METHODS, Method
 from sidecar.rpc.router import explain
@@ -62,23 +61,14 @@ def invalid_examples() -> list[tuple[Path, Method]]:
     return [(path, method) for folder, method in FOLDERS.items() for path in cases(f"invalid/{folder}")]
 
 
-def named(value: object) -> str:
-    return value.relative_to(EXAMPLES).as_posix() if isinstance(value, Path) else ""
-
-
 def type_of(path: Path, method: Method) -> str | None:
     return method.params if path.stem.startswith("params") else method.result
 
 
-def structured(path: Path, method: Method) -> type[Wire] | None:
-    name = type_of(path, method)
-    return method.load(name) if name else None
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_every_type_has_an_example(method: Method) -> None:
-    stems = {path.stem.partition("-")[0] for path in cases(method.name.removeprefix("$/"))}
-    assert stems == ({"params"} if method.kind == "notification" else {"params", "result"})
+def test_every_type_has_an_example() -> None:
+    for folder, method in FOLDERS.items():
+        stems = {path.stem.partition("-")[0] for path in cases(folder)}
+        assert stems == ({"params"} if method.kind == "notification" else {"params", "result"}), folder
 
 
 def test_every_example_belongs_to_a_method_or_an_error() -> None:
@@ -86,22 +76,22 @@ def test_every_example_belongs_to_a_method_or_an_error() -> None:
     assert set(EXAMPLES.rglob("*.json")) == known
 
 
-@pytest.mark.parametrize(("path", "method"), valid_examples(), ids=named)
-def test_a_valid_example_satisfies_the_schema(path: Path, method: Method) -> None:
-    value = json.loads(path.read_text(encoding="utf-8"))
-    type_name = type_of(path, method)
-    assert (schema_errors(type_name, value, Strict) == []) if type_name else value is None
+def test_every_valid_example_satisfies_the_schema() -> None:
+    for path, method in valid_examples():
+        value = json.loads(path.read_text(encoding="utf-8"))
+        type_name = type_of(path, method)
+        assert (schema_errors(type_name, value, Strict) == []) if type_name else value is None, path
 
 
-@pytest.mark.parametrize(("path", "method"), valid_examples(), ids=named)
-def test_a_valid_example_is_read_and_written_without_loss(path: Path, method: Method) -> None:
-    struct = structured(path, method)
-    value = json.loads(path.read_text(encoding="utf-8"))
-    if struct is None:
-        assert value is None
-        return
-    again = msgspec.json.decode(msgspec.json.encode(msgspec.json.decode(path.read_bytes(), type=struct)))
-    assert present(again) == present(value)
+def test_every_valid_example_is_read_and_written_without_loss() -> None:
+    for path, method in valid_examples():
+        value = json.loads(path.read_text(encoding="utf-8"))
+        if (type_name := type_of(path, method)) is None:
+            assert value is None, path
+            continue
+        read = msgspec.json.decode(path.read_bytes(), type=method.load(type_name))
+        again = msgspec.json.decode(msgspec.json.encode(read))
+        assert present(again) == present(value), path
 
 
 def present(value: object) -> object:
@@ -112,35 +102,33 @@ def present(value: object) -> object:
     return [present(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize(("path", "method"), invalid_examples(), ids=named)
-def test_an_invalid_example_is_refused_at_its_path(path: Path, method: Method) -> None:
-    case = json.loads(path.read_text(encoding="utf-8"))
-    with pytest.raises(msgspec.ValidationError) as caught:
-        msgspec.json.decode(json.dumps(case["params"]).encode(), type=method.load(method.params))
-    assert explain(caught.value)[1].pointer == case["path"]
+def test_every_invalid_example_is_refused_at_its_path_and_breaks_the_schema() -> None:
+    for path, method in invalid_examples():
+        case = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            msgspec.json.decode(json.dumps(case["params"]).encode(), type=method.load(method.params))
+        except msgspec.ValidationError as error:
+            assert explain(error)[1].pointer == case["path"], path
+        else:
+            pytest.fail(f"{path} is read as if it were right")
+        assert schema_errors(method.params, case["params"], Strict) != [], path
 
 
-@pytest.mark.parametrize(("path", "method"), invalid_examples(), ids=named)
-def test_an_invalid_example_breaks_the_schema(path: Path, method: Method) -> None:
-    case = json.loads(path.read_text(encoding="utf-8"))
-    assert schema_errors(method.params, case["params"], Strict) != []
+def test_every_type_of_params_that_can_be_wrong_has_an_invalid_example() -> None:
+    for folder, method in FOLDERS.items():
+        required = SCHEMA["$defs"][method.params].get("required", [])
+        assert not required or cases(f"invalid/{folder}"), folder
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_every_type_of_params_that_can_be_wrong_has_an_invalid_example(method: Method) -> None:
-    required = SCHEMA["$defs"][method.params].get("required", [])
-    assert not required or cases(f"invalid/{method.name.removeprefix('$/')}")
-
-
-@pytest.mark.parametrize("path", cases("errors"), ids=named)
-def test_an_example_of_an_error_is_one(path: Path) -> None:
-    value = json.loads(path.read_text(encoding="utf-8"))
-    entry = next(entry for entry in ERRORS if entry.name == path.stem.partition("-")[0])
-    assert value["code"] == entry.code
-    assert schema_errors("ServerError", value) == []
-    assert schema_errors(entry.data.__name__, value["data"], Strict) == []
-    assert entry.code in SCHEMA["$defs"][entry.data.__name__]["x-error-codes"]
-    assert msgspec.convert(value["data"], entry.data)
+def test_every_example_of_an_error_is_one() -> None:
+    for path in cases("errors"):
+        value = json.loads(path.read_text(encoding="utf-8"))
+        entry = next(entry for entry in ERRORS if entry.name == path.stem.partition("-")[0])
+        assert value["code"] == entry.code, path
+        assert schema_errors("ServerError", value) == [], path
+        assert schema_errors(entry.data.__name__, value["data"], Strict) == [], path
+        assert entry.code in SCHEMA["$defs"][entry.data.__name__]["x-error-codes"], path
+        assert msgspec.convert(value["data"], entry.data), path
 
 
 def test_every_error_has_an_example() -> None:
@@ -163,34 +151,29 @@ def definitions() -> list[tuple[str, dict[str, Any]]]:
     return sorted(SCHEMA["$defs"].items())
 
 
-@pytest.mark.parametrize(
-    ("name", "schema"), definitions(), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_a_definition_is_one_that_generators_of_types_read(name: str, schema: dict[str, Any]) -> None:
-    assert schema["title"] == name
-    assert schema["description"]
-    for inner in inside(schema):
-        assert not {"if", "then", "not", "oneOf", "allOf"} & set(inner), inner
-        assert "enum" not in inner or "type" in inner, inner
-        options = inner.get("anyOf", [])
-        assert all("$ref" in option or option.get("type") != "null" for option in options), inner
+def test_every_definition_is_one_that_generators_of_types_read() -> None:
+    for name, schema in definitions():
+        assert schema["title"] == name
+        assert schema["description"], name
+        for inner in inside(schema):
+            assert not {"if", "then", "not", "oneOf", "allOf"} & set(inner), (name, inner)
+            assert "enum" not in inner or "type" in inner, (name, inner)
+            options = inner.get("anyOf", [])
+            assert all("$ref" in option or option.get("type") != "null" for option in options), (name, inner)
 
 
-@pytest.mark.parametrize(
-    ("name", "schema"), definitions(), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_an_optional_member_is_null_only_where_that_says_something(name: str, schema: dict[str, Any]) -> None:
-    required = schema.get("required", [])
-    for member, inner in schema.get("properties", {}).items():
-        if "null" in inner.get("type", "") and member not in required:
-            assert "`null` " in inner["description"], member
+def test_an_optional_member_is_null_only_where_that_says_something() -> None:
+    for name, schema in definitions():
+        for member, inner in schema.get("properties", {}).items():
+            if "null" in inner.get("type", "") and member not in schema.get("required", []):
+                assert "`null` " in inner["description"], f"{name}.{member}"
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_the_types_of_a_method_name_it(method: Method) -> None:
-    side = {"hostToServer": "server", "serverToHost": "host", "both": "both"}[method.direction]
-    for name in filter(None, (method.params, method.result)):
-        assert (SCHEMA["$defs"][name]["x-method"], SCHEMA["$defs"][name]["x-side"]) == (method.name, side)
+def test_the_types_of_a_method_name_it() -> None:
+    for method in METHODS:
+        side = {"hostToServer": "server", "serverToHost": "host", "both": "both"}[method.direction]
+        for name in filter(None, (method.params, method.result)):
+            assert (SCHEMA["$defs"][name]["x-method"], SCHEMA["$defs"][name]["x-side"]) == (method.name, side)
 
 
 def test_enumerations_take_values_that_are_still_to_come() -> None:

@@ -131,9 +131,8 @@ def wire_types() -> list[type[Wire]]:
     return list(found.values())
 
 
-@pytest.mark.parametrize("struct", wire_types(), ids=lambda struct: struct.__name__)
-def test_every_wire_type_is_frozen_and_camel_case(struct: type[Wire]) -> None:
-    assert struct.__struct_config__.frozen
-    assert struct.__struct_config__.omit_defaults
-    assert not struct.__struct_config__.forbid_unknown_fields
-    assert not any("_" in name for name in struct.__struct_encode_fields__)
+def test_every_wire_type_is_frozen_and_camel_case() -> None:
+    for struct in wire_types():
+        config = struct.__struct_config__
+        assert config.frozen and config.omit_defaults and not config.forbid_unknown_fields, struct
+        assert not any("_" in name for name in struct.__struct_encode_fields__), struct
