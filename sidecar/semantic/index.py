@@ -8,24 +8,26 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
 
+from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
 from sidecar.messages.marks import Marks
+from sidecar.recall.passages import passages
 from sidecar.semantic.model import DIMENSIONS, EmbeddingModel
-from sidecar.semantic.search import Spoken, spoken
 from sidecar.semantic.vectors import (
     CHUNK,
     MOST_MESSAGES,
+    Chunk,
     Near,
     Row,
-    Shelf,
-    Stretch,
+    VectorTable,
+    chunk_of,
     decoded,
     encoded,
-    stretch_of,
 )
 from sidecar.store.contract import SessionStore
 from sidecar.store.errors import StoreError
@@ -38,12 +40,69 @@ if TYPE_CHECKING:
     from sidecar.store.stored import StoredMessage
 
 
+MOST_PARTS = 4
+"""Passages of one message, from its beginning."""
+SHORTEST = 12
+"""Characters below which a text says too little to have a place of its own."""
+MOST_FOREIGN = 0.3
+"""Share of letters beyond Latin ones from which on the model does not know what a text says."""
+_LAST_LATIN = "\u024f"
+
+
+class Passage(NamedTuple):
+    """A passage that is to have a vector."""
+
+    offset: int
+    """Which of the messages, from 0."""
+    user: int
+    """As in `Kept.users`."""
+    text: str
+    key: int
+    """Stands for the text."""
+
+
+def spoken_passages(dialect: Dialect, messages: Sequence[StoredMessage], first: int) -> Iterator[Passage]:
+    """What was said in some messages, in passages; positions count from `first`.
+
+    Calls and results of tools are found by their words: names, paths and ids mean nothing to the model.
+    """
+    for message in messages:
+        if message.heartbeat or message.role not in ("user", "assistant"):
+            continue
+        try:
+            reading = dialect.read(message.body)
+        except MessageError:
+            continue
+        if reading.results or reading.calls:
+            continue
+        user = 1 if message.role == "user" else 2
+        for passage in passages(reading.said.strip())[:MOST_PARTS]:
+            if is_understood(passage):
+                yield Passage(message.position - first, user, passage, key_of(passage))
+
+
+def is_understood(text: str) -> bool:
+    """Whether the model knows what a text says: it learned English, and has no signs for most others."""
+    if len(text.strip()) < SHORTEST:
+        return False
+    if text.isascii():
+        return True
+    letters = [letter for letter in text if letter.isalpha()]
+    foreign = sum(letter > _LAST_LATIN for letter in letters)
+    return bool(letters) and foreign <= MOST_FOREIGN * len(letters)
+
+
+def key_of(text: str) -> int:
+    """Stands for a text."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+
+
 LOWER = 10
 """How far below the sidecar's the priority of the thread for messages is."""
 QUESTIONS = 64
 """Questions whose vectors are kept, since several engines and budgets ask the same."""
 
-Known = Mapping[int, tuple[Stretch, int]]
+Known = Mapping[int, tuple[Chunk, int]]
 
 _log = logging.getLogger(__name__)
 
@@ -70,9 +129,9 @@ class VectorMaker:
         """Whether the model takes memory."""
         return self._model is not None
 
-    async def stretch(
+    async def chunk(
         self, dialect: Dialect, messages: Sequence[StoredMessage], first: int, count: int, known: Known
-    ) -> Stretch:
+    ) -> Chunk:
         """The vectors of the messages from the position `first` on, of which `known` ones are not made anew.
 
         Raises:
@@ -107,10 +166,10 @@ class VectorMaker:
 
     def _make(
         self, dialect: Dialect, messages: Sequence[StoredMessage], first: int, count: int, known: Known
-    ) -> Stretch:
+    ) -> Chunk:
         import numpy
 
-        passages = list(spoken(dialect, messages, first))
+        passages = list(spoken_passages(dialect, messages, first))
         fresh: dict[int, int] = {}
         texts: list[str] = []
         for passage in passages:
@@ -120,7 +179,7 @@ class VectorMaker:
         vectors = numpy.zeros((len(texts), DIMENSIONS), numpy.float32)
         for number, text in enumerate(texts):
             vectors[number] = self._embed_one(text)
-        return stretch_of(count, [_row(passage) for passage in passages], fresh, vectors, known)
+        return chunk_of(count, [_row(passage) for passage in passages], fresh, vectors, known)
 
     def _embed_one(self, text: str) -> Floats:
         if self._stopped:
@@ -148,7 +207,7 @@ class VectorMaker:
             _log.warning("search by meaning is off: %s", self.problem)
 
 
-def _row(passage: Spoken) -> Row:
+def _row(passage: Passage) -> Row:
     return Row(passage.offset, passage.user, passage.key)
 
 
@@ -164,9 +223,9 @@ REST_S = 0.25
 MOST_VECTORS = 200_000
 """Vectors of all sessions that are held in memory, about: 80 MB."""
 NAME = DERIVED + "vectors."
-"""What the names of stretches in the store begin with; their number follows."""
+"""What the names of chunks in the store begin with; their number follows."""
 _TOGETHER = 16
-"""Stretches that are read before others get their turn on the loop."""
+"""Chunks that are read before others get their turn on the loop."""
 
 
 class SemanticIndex:
@@ -179,7 +238,7 @@ class SemanticIndex:
         self._store = store
         self._rest_s = rest_s
         self._maker = VectorMaker()
-        self._shelves: OrderedDict[SessionRef, Shelf] = OrderedDict()
+        self._tables: OrderedDict[SessionRef, VectorTable] = OrderedDict()
         self._spare: dict[SessionRef, Known] = {}
         """Vectors of a session before it was changed, for texts that are still there."""
         self._behind: OrderedDict[SessionRef, None] = OrderedDict()
@@ -219,8 +278,8 @@ class SemanticIndex:
         for ref in list(self._behind):
             head = await self._store.session(ref)
             if head is not None:
-                shelf = self._shelves.get(ref)
-                done = shelf.covered if shelf is not None and _fits(shelf, head) else _start(head) * CHUNK
+                table = self._tables.get(ref)
+                done = table.covered if table is not None and _fits(table, head) else _start(head) * CHUNK
                 total += max(head.message_count - done, 0)
         return total
 
@@ -228,17 +287,17 @@ class SemanticIndex:
         """Have the vectors of a session at hand, as far as there are any."""
         head = await self._store.session(ref)
         if head is not None:
-            await self._shelf(head)
+            await self._table(head)
 
     def has(self, ref: SessionRef, position: int) -> bool:
         """Whether a message has a vector, as far as is at hand."""
-        shelf = self._shelves.get(ref)
-        return shelf is not None and shelf.has(position)
+        table = self._tables.get(ref)
+        return table is not None and table.has(position)
 
     def says(self, ref: SessionRef, position: int, key: int) -> bool:
         """Whether a message has a passage with this key, as far as is at hand."""
-        shelf = self._shelves.get(ref)
-        return shelf is not None and shelf.says(position, key)
+        table = self._tables.get(ref)
+        return table is not None and table.says(position, key)
 
     async def nearest(
         self,
@@ -257,17 +316,17 @@ class SemanticIndex:
         head = await self._store.session(ref)
         if head is None:
             return []
-        shelf = await self._shelf(head)
-        if shelf.covered < head.message_count:
+        table = await self._table(head)
+        if table.covered < head.message_count:
             self.note(ref)
-        if not shelf.size:
+        if not table.size:
             return []
         try:
             asked = await self._maker.question(text)
         except Exception:
             return []
         end = head.message_count if last is None else last
-        return shelf.nearest(asked, limit=limit, floor=floor, first=first, last=end, users=users)
+        return table.nearest(asked, limit=limit, floor=floor, first=first, last=end, users=users)
 
     async def close(self) -> None:
         """Leave what is not done; the next process goes on with it."""
@@ -300,128 +359,128 @@ class SemanticIndex:
             self._task = None
 
     async def _advance(self, ref: SessionRef) -> bool:
-        """Make the vectors of one stretch; whether there are more to make."""
+        """Make the vectors of one chunk; whether there are more to make."""
         head = await self._store.session(ref)
         if head is None:
             self._forget(ref)
             return False
-        shelf = await self._shelf(head)
-        await self._let_go(head, shelf)
-        if shelf.covered >= head.message_count:
+        table = await self._table(head)
+        await self._let_go(head, table)
+        if table.covered >= head.message_count:
             self._spare.pop(ref, None)
             return False
-        number = shelf.covered // CHUNK
-        if await self._adopt(head, shelf, number):
-            return shelf.covered < head.message_count
+        number = table.covered // CHUNK
+        if await self._adopt(head, table, number):
+            return table.covered < head.message_count
         first = number * CHUNK + 1
         last = min(first + CHUNK - 1, head.message_count)
         messages = await self._store.messages(ref, first, last)
-        known = self._known(ref, shelf, number)
+        known = self._known(ref, table, number)
         reader = dialect(head.message_format).marked(Marks(self._store.secrets, head.root))
         reader = dialect(head.message_format).marked(Marks(self._store.secrets, head.root))
-        stretch = await self._maker.stretch(reader, messages, first, last - first + 1, known)
-        value = encoded(stretch, head.uid, head.revision)
+        chunk = await self._maker.chunk(reader, messages, first, last - first + 1, known)
+        value = encoded(chunk, head.uid, head.revision)
         await self._store.write(SaveState(ref, f"{NAME}{number}", value, uid=head.uid))
         now = await self._store.session(ref)
-        if now is None or not _fits(shelf, now):
+        if now is None or not _fits(table, now):
             return True
-        shelf.put(number, stretch)
-        return shelf.covered < now.message_count
+        table.put(number, chunk)
+        return table.covered < now.message_count
 
-    async def _adopt(self, head: SessionHead, shelf: Shelf, number: int) -> bool:
-        """Take what another process on the store has made of a stretch; whether that is more than is here."""
+    async def _adopt(self, head: SessionHead, table: VectorTable, number: int) -> bool:
+        """Take what another process on the store has made of a chunk; whether that is more than is here."""
         found = decoded(await self._store.state(head.ref, f"{NAME}{number}"))
         if found is None or found[1:] != (head.uid, head.revision):
             return False
-        own = shelf.stretch(number)
+        own = table.chunk(number)
         if found[0].messages <= (own.messages if own is not None else 0):
             return False
-        shelf.put(number, found[0])
+        table.put(number, found[0])
         return True
 
-    async def _shelf(self, head: SessionHead) -> Shelf:
+    async def _table(self, head: SessionHead) -> VectorTable:
         """The vectors of a session as it is now, as far as they are kept."""
         async with self._reading:
-            before = self._shelves.get(head.ref)
+            before = self._tables.get(head.ref)
             if before is not None and _fits(before, head):
-                self._shelves.move_to_end(head.ref)
+                self._tables.move_to_end(head.ref)
                 return before
-            shelf = Shelf(head.uid, head.revision, _start(head))
-            old = await self._read(head, shelf)
+            table = VectorTable(head.uid, head.revision, _start(head))
+            old = await self._read(head, table)
             if before is not None and before.uid == head.uid:
                 old |= before.known()
             if old:
                 self._spare[head.ref] = old
-            self._shelves[head.ref] = shelf
-            self._shelves.move_to_end(head.ref)
+            self._tables[head.ref] = table
+            self._tables.move_to_end(head.ref)
             self._bound()
-            return shelf
+            return table
 
-    async def _read(self, head: SessionHead, shelf: Shelf) -> dict[int, tuple[Stretch, int]]:
-        """Fill a shelf with what is kept; what was kept of another revision is returned."""
-        older = shelf.start - 1
+    async def _read(self, head: SessionHead, table: VectorTable) -> dict[int, tuple[Chunk, int]]:
+        """Fill a table with what is kept; what was kept of another revision is returned."""
+        older = table.start - 1
         while older >= 0 and await self._store.state(head.ref, f"{NAME}{older}") is not None:
             await self._erase(head, older)
             older -= 1
-        old: dict[int, tuple[Stretch, int]] = {}
+        old: dict[int, tuple[Chunk, int]] = {}
         end = -(-head.message_count // CHUNK)
-        number, whole = shelf.start, True
+        number, whole = table.start, True
         while True:
             found = decoded(await self._store.state(head.ref, f"{NAME}{number}"))
             if found is None or found[1] != head.uid:
                 return old
-            stretch, _, revision = found
+            chunk, _, revision = found
             if revision == head.revision and whole and number < end:
-                shelf.put(number, stretch)
-                whole = stretch.messages == CHUNK
+                table.put(number, chunk)
+                whole = chunk.messages == CHUNK
             else:
                 whole = False
-                old |= stretch.known()
+                old |= chunk.known()
                 if number >= end:
                     await self._erase(head, number)
             number += 1
             if number % _TOGETHER == 0:
                 await asyncio.sleep(0)
 
-    async def _let_go(self, head: SessionHead, shelf: Shelf) -> None:
+    async def _let_go(self, head: SessionHead, table: VectorTable) -> None:
         """Erase vectors of messages that are too old to have some."""
-        for number in shelf.let_go(_start(head)):
+        for number in table.let_go(_start(head)):
             await self._erase(head, number)
 
     async def _erase(self, head: SessionHead, number: int) -> None:
         await self._store.write(SaveState(head.ref, f"{NAME}{number}", None, uid=head.uid))
 
-    def _known(self, ref: SessionRef, shelf: Shelf, number: int) -> Known:
-        """Vectors that need not be made anew: of this stretch, and of the same one in other sessions.
+    def _known(self, ref: SessionRef, table: VectorTable, number: int) -> Known:
+        """Vectors that need not be made anew: of this chunk, and of the same one in other sessions.
 
         A fork has the very messages of its parent there.
         """
-        known: dict[int, tuple[Stretch, int]] = {}
-        for other in self._shelves.values():
-            stretch = other.stretch(number)
-            if stretch is not None and other is not shelf:
-                known |= stretch.known()
+        known: dict[int, tuple[Chunk, int]] = {}
+        for other in self._tables.values():
+            chunk = other.chunk(number)
+            if chunk is not None and other is not table:
+                known |= chunk.known()
         known |= self._spare.get(ref, {})
-        own = shelf.stretch(number)
+        own = table.chunk(number)
         if own is not None:
             known |= own.known()
         return known
 
     def _bound(self) -> None:
-        total = sum(shelf.size for shelf in self._shelves.values())
-        while total > MOST_VECTORS and len(self._shelves) > 1:
-            _, shelf = self._shelves.popitem(last=False)
-            total -= shelf.size
+        total = sum(table.size for table in self._tables.values())
+        while total > MOST_VECTORS and len(self._tables) > 1:
+            _, table = self._tables.popitem(last=False)
+            total -= table.size
 
     def _forget(self, ref: SessionRef) -> None:
-        self._shelves.pop(ref, None)
+        self._tables.pop(ref, None)
         self._spare.pop(ref, None)
 
 
-def _fits(shelf: Shelf, head: SessionHead) -> bool:
-    return shelf.uid == head.uid and shelf.revision == head.revision
+def _fits(table: VectorTable, head: SessionHead) -> bool:
+    return table.uid == head.uid and table.revision == head.revision
 
 
 def _start(head: SessionHead) -> int:
-    """The number of the first stretch that has vectors."""
+    """The number of the first chunk that has vectors."""
     return max(head.message_count - MOST_MESSAGES, 0) // CHUNK

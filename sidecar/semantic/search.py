@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Collection, Hashable, Sequence
 from contextlib import suppress
-from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import structs
 
-from sidecar.messages.contract import Dialect, MessageError
-from sidecar.recall.passages import passages
+from sidecar.semantic.index import is_understood
 from sidecar.semantic.vectors import Near
 from sidecar.store.search import (
     SearchableStore,
@@ -21,67 +19,10 @@ from sidecar.store.search import (
     SessionsHit,
     SessionsResult,
 )
-from sidecar.store.stored import SessionHead, SessionRef, StoredMessage
+from sidecar.store.stored import SessionHead, SessionRef
 
 if TYPE_CHECKING:
     from sidecar.semantic.index import SemanticIndex
-
-MOST_PARTS = 4
-"""Passages of one message, from its beginning."""
-SHORTEST = 12
-"""Characters below which a text says too little to have a place of its own."""
-MOST_FOREIGN = 0.3
-"""Share of letters beyond Latin ones from which on the model does not know what a text says."""
-_LAST_LATIN = "\u024f"
-
-
-class Spoken(NamedTuple):
-    """A passage that is to have a vector."""
-
-    offset: int
-    """Which of the messages, from 0."""
-    user: int
-    """As in `Kept.users`."""
-    text: str
-    key: int
-    """Stands for the text."""
-
-
-def spoken(dialect: Dialect, messages: Sequence[StoredMessage], first: int) -> Iterator[Spoken]:
-    """What was said in some messages, in passages; positions count from `first`.
-
-    Calls and results of tools are found by their words: names, paths and ids mean nothing to the model.
-    """
-    for message in messages:
-        if message.heartbeat or message.role not in ("user", "assistant"):
-            continue
-        try:
-            reading = dialect.read(message.body)
-        except MessageError:
-            continue
-        if reading.results or reading.calls:
-            continue
-        user = 1 if message.role == "user" else 2
-        for passage in passages(reading.said.strip())[:MOST_PARTS]:
-            if is_understood(passage):
-                yield Spoken(message.position - first, user, passage, key_of(passage))
-
-
-def is_understood(text: str) -> bool:
-    """Whether the model knows what a text says: it learned English, and has no signs for most others."""
-    if len(text.strip()) < SHORTEST:
-        return False
-    if text.isascii():
-        return True
-    letters = [letter for letter in text if letter.isalpha()]
-    foreign = sum(letter > _LAST_LATIN for letter in letters)
-    return bool(letters) and foreign <= MOST_FOREIGN * len(letters)
-
-
-def key_of(text: str) -> int:
-    """Stands for a text."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little")
-
 
 K = TypeVar("K", bound=Hashable)
 

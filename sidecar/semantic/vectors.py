@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 CHUNK = 64
-"""Messages of a stretch."""
+"""Messages of a chunk."""
 KEY_BYTES = 8
 _STEPS = 127
 _FORM = 2
@@ -25,16 +25,16 @@ _FORM = 2
 
 
 class Kept(Struct, frozen=True, array_like=True):
-    """A stretch as it stands in the store."""
+    """A chunk as it stands in the store."""
 
     form: int
     model: str
     uid: int
     revision: int
     count: int
-    """Messages that were looked at, from the first of the stretch on."""
+    """Messages that were looked at, from the first of the chunk on."""
     offsets: bytes
-    """For each row which message of the stretch it belongs to, from 0."""
+    """For each row which message of the chunk it belongs to, from 0."""
     users: bytes
     """For each row 1 where a user said it, 2 where an assistant did."""
     keys: bytes
@@ -45,7 +45,7 @@ class Kept(Struct, frozen=True, array_like=True):
     """`DIMENSIONS` signed bytes each."""
 
 
-class Stretch(NamedTuple):
+class Chunk(NamedTuple):
     """Vectors of up to `CHUNK` messages, one or more for each that says something."""
 
     messages: int
@@ -56,7 +56,7 @@ class Stretch(NamedTuple):
     scales: NDArray[numpy.float32]
     rows: NDArray[numpy.int8]
 
-    def known(self) -> dict[int, tuple[Stretch, int]]:
+    def known(self) -> dict[int, tuple[Chunk, int]]:
         """Where the vector of each text is, by its key: here, in which row."""
         return {int(key): (self, row) for row, key in enumerate(self.keys)}
 
@@ -70,24 +70,24 @@ def quantised(vectors: Floats) -> tuple[NDArray[numpy.int8], NDArray[numpy.float
     return numpy.rint(vectors / safe[:, None]).astype(numpy.int8), scales
 
 
-def encoded(stretch: Stretch, uid: int, revision: int) -> bytes:
-    """The stretch as it is kept for a session in one of its revisions."""
+def encoded(chunk: Chunk, uid: int, revision: int) -> bytes:
+    """The chunk as it is kept for a session in one of its revisions."""
     kept = Kept(
         form=_FORM,
         model=MODEL_ID,
         uid=uid,
         revision=revision,
-        count=stretch.messages,
-        offsets=stretch.offsets.tobytes(),
-        users=stretch.users.tobytes(),
-        keys=stretch.keys.tobytes(),
-        scales=stretch.scales.tobytes(),
-        rows=stretch.rows.tobytes(),
+        count=chunk.messages,
+        offsets=chunk.offsets.tobytes(),
+        users=chunk.users.tobytes(),
+        keys=chunk.keys.tobytes(),
+        scales=chunk.scales.tobytes(),
+        rows=chunk.rows.tobytes(),
     )
     return msgpack.encode(kept)
 
 
-def decoded(value: bytes | None) -> tuple[Stretch, int, int] | None:
+def decoded(value: bytes | None) -> tuple[Chunk, int, int] | None:
     """What was kept, its uid and revision; `None` where it is not of this model, or not whole."""
     import numpy
 
@@ -102,7 +102,7 @@ def decoded(value: bytes | None) -> tuple[Stretch, int, int] | None:
     found = tuple(map(len, (kept.users, kept.keys, kept.scales, kept.rows)))
     if kept.form != _FORM or kept.model != MODEL_ID or found != expected or not 0 <= kept.count <= CHUNK:
         return None
-    stretch = Stretch(
+    chunk = Chunk(
         messages=kept.count,
         offsets=numpy.frombuffer(kept.offsets, numpy.uint8),
         users=numpy.frombuffer(kept.users, numpy.uint8),
@@ -110,25 +110,25 @@ def decoded(value: bytes | None) -> tuple[Stretch, int, int] | None:
         scales=numpy.frombuffer(kept.scales, numpy.float32),
         rows=numpy.frombuffer(kept.rows, numpy.int8).reshape(-1, DIMENSIONS),
     )
-    return stretch, kept.uid, kept.revision
+    return chunk, kept.uid, kept.revision
 
 
 class Row(NamedTuple):
-    """What a vector of a stretch stands for."""
+    """What a vector of a chunk stands for."""
 
     offset: int
     user: int
     key: int
 
 
-def stretch_of(
+def chunk_of(
     count: int,
     described: Sequence[Row],
     fresh: Mapping[int, int],
     vectors: Floats,
-    known: Mapping[int, tuple[Stretch, int]],
-) -> Stretch:
-    """A stretch of texts that are `fresh`, in the rows of `vectors`, or `known` from other stretches."""
+    known: Mapping[int, tuple[Chunk, int]],
+) -> Chunk:
+    """A chunk of texts that are `fresh`, in the rows of `vectors`, or `known` from other chunks."""
     import numpy
 
     rows = numpy.zeros((len(described), DIMENSIONS), numpy.int8)
@@ -138,9 +138,9 @@ def stretch_of(
         if row.key in fresh:
             rows[number], scales[number] = new_rows[fresh[row.key]], new_scales[fresh[row.key]]
         else:
-            stretch, there = known[row.key]
-            rows[number], scales[number] = stretch.rows[there], stretch.scales[there]
-    return Stretch(
+            chunk, there = known[row.key]
+            rows[number], scales[number] = chunk.rows[there], chunk.scales[there]
+    return Chunk(
         messages=count,
         offsets=numpy.array([row.offset for row in described], numpy.uint8),
         users=numpy.array([row.user for row in described], numpy.uint8),
@@ -155,7 +155,7 @@ MOST_MESSAGES = 50_000
 _BLOCK = 2048
 """Rows that are multiplied at once: as many as stay in the processor's cache as numbers of four bytes."""
 _PIECES = 24
-"""Stretches after which they are put together."""
+"""Chunks after which they are put together."""
 
 
 class Near(NamedTuple):
@@ -176,66 +176,66 @@ class _Rows(NamedTuple):
     vectors: NDArray[numpy.int8]
 
 
-class Shelf:
+class VectorTable:
     """Vectors of the messages of a session, as far as they were made."""
 
     def __init__(self, uid: int, revision: int, start: int = 0) -> None:
         self.uid = uid
         self.revision = revision
         self.start = start
-        """Number of the first stretch that has a place here."""
+        """Number of the first chunk that has a place here."""
         self.covered = start * CHUNK
         """Position up to which messages were looked at."""
-        self._stretches: dict[int, Stretch] = {}
+        self._chunks: dict[int, Chunk] = {}
         self._settled: _Rows | None = None
         self._settled_up_to = start
-        """Number of the first stretch that is not among the settled ones."""
+        """Number of the first chunk that is not among the settled ones."""
 
     @property
     def size(self) -> int:
         """How many vectors there are."""
-        return sum(len(stretch.keys) for stretch in self._stretches.values())
+        return sum(len(chunk.keys) for chunk in self._chunks.values())
 
-    def stretch(self, number: int) -> Stretch | None:
-        """The vectors of the stretch with this number."""
-        return self._stretches.get(number)
+    def chunk(self, number: int) -> Chunk | None:
+        """The vectors of the chunk with this number."""
+        return self._chunks.get(number)
 
-    def put(self, number: int, stretch: Stretch) -> None:
-        """Take in a stretch: the next one, or the last one anew."""
-        self._stretches[number] = stretch
-        self.covered = number * CHUNK + stretch.messages
+    def put(self, number: int, chunk: Chunk) -> None:
+        """Take in a chunk: the next one, or the last one anew."""
+        self._chunks[number] = chunk
+        self.covered = number * CHUNK + chunk.messages
         if number < self._settled_up_to:
             self._settled, self._settled_up_to = None, self.start
 
     def let_go(self, start: int) -> list[int]:
-        """Forget the stretches in front of the one with this number; which ones that were."""
+        """Forget the chunks in front of the one with this number; which ones that were."""
         if start <= self.start:
             return []
-        gone = [number for number in self._stretches if number < start]
+        gone = [number for number in self._chunks if number < start]
         for number in gone:
-            del self._stretches[number]
+            del self._chunks[number]
         self.start, self.covered = start, max(self.covered, start * CHUNK)
         self._settled, self._settled_up_to = None, start
         return gone
 
-    def known(self) -> dict[int, tuple[Stretch, int]]:
+    def known(self) -> dict[int, tuple[Chunk, int]]:
         """Where the vector of each text is, by its key."""
-        found: dict[int, tuple[Stretch, int]] = {}
-        for stretch in self._stretches.values():
-            found |= stretch.known()
+        found: dict[int, tuple[Chunk, int]] = {}
+        for chunk in self._chunks.values():
+            found |= chunk.known()
         return found
 
     def has(self, position: int) -> bool:
         """Whether the message at a position has a vector."""
         number, offset = divmod(position - 1, CHUNK)
-        stretch = self._stretches.get(number)
-        return stretch is not None and bool((stretch.offsets == offset).any())
+        chunk = self._chunks.get(number)
+        return chunk is not None and bool((chunk.offsets == offset).any())
 
     def says(self, position: int, key: int) -> bool:
         """Whether the message at a position has a passage with this key."""
         number, offset = divmod(position - 1, CHUNK)
-        stretch = self._stretches.get(number)
-        return stretch is not None and bool(((stretch.offsets == offset) & (stretch.keys == key)).any())
+        chunk = self._chunks.get(number)
+        return chunk is not None and bool(((chunk.offsets == offset) & (chunk.keys == key)).any())
 
     def nearest(
         self, asked: Floats, *, limit: int, floor: float, first: int, last: int, users: frozenset[int]
@@ -266,8 +266,8 @@ class Shelf:
         return sorted(best.values(), key=lambda each: (-each.similarity, -each.position))[:limit]
 
     def _all(self) -> list[_Rows]:
-        """All rows, those of older stretches in one piece."""
-        numbers = sorted(number for number in self._stretches if number >= self._settled_up_to)
+        """All rows, those of older chunks in one piece."""
+        numbers = sorted(number for number in self._chunks if number >= self._settled_up_to)
         if len(numbers) > _PIECES:
             settling = numbers[:-1]
             pieces = [self._rows(number) for number in settling]
@@ -280,20 +280,20 @@ class Shelf:
         return newest if self._settled is None else [self._settled, *newest]
 
     def _look_into(self, settled: _Rows, numbers: list[int]) -> None:
-        """Let the stretches that were put together share the memory of the whole."""
+        """Let the chunks that were put together share the memory of the whole."""
         end = len(settled.scales)
         for number in reversed(numbers):
-            stretch = self._stretches[number]
-            begin = end - len(stretch.scales)
-            self._stretches[number] = stretch._replace(rows=settled.vectors[begin:end])
+            chunk = self._chunks[number]
+            begin = end - len(chunk.scales)
+            self._chunks[number] = chunk._replace(rows=settled.vectors[begin:end])
             end = begin
 
     def _rows(self, number: int) -> _Rows:
         import numpy
 
-        stretch = self._stretches[number]
-        positions = stretch.offsets.astype(numpy.int64) + (number * CHUNK + 1)
-        return _Rows(positions, stretch.users, stretch.keys, stretch.scales, stretch.rows)
+        chunk = self._chunks[number]
+        positions = chunk.offsets.astype(numpy.int64) + (number * CHUNK + 1)
+        return _Rows(positions, chunk.users, chunk.keys, chunk.scales, chunk.rows)
 
 
 def _joined(pieces: list[_Rows]) -> _Rows:

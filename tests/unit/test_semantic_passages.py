@@ -6,7 +6,7 @@ import pytest
 
 from sidecar.messages.dialects import dialect
 from sidecar.recall.passages import passages
-from sidecar.semantic.search import MOST_PARTS, is_understood, spoken
+from sidecar.semantic.index import MOST_PARTS, is_understood, spoken_passages
 from sidecar.store.stored import StoredMessage
 
 
@@ -46,7 +46,7 @@ def test_who_said_it_and_where_is_known() -> None:
         message(13, "tool", "The door was opened at noon.", tool_call_id="c"),
         message(14, "user", "Thank you, I have found it there."),
     ]
-    found = list(spoken(dialect("openai"), said, 11))
+    found = list(spoken_passages(dialect("openai"), said, 11))
     assert [(each.offset, each.user) for each in found] == [(0, 1), (1, 2), (3, 1)]
 
 
@@ -56,16 +56,16 @@ def test_system_messages_heartbeats_and_results_say_nothing() -> None:
         message(2, "user", "Is anything to be done now?", heartbeat=True),
         message(3, "tool", "The door was opened at noon.", tool_call_id="c"),
     ]
-    assert list(spoken(dialect("openai"), said, 1)) == []
+    assert list(spoken_passages(dialect("openai"), said, 1)) == []
 
 
 def test_of_a_long_message_the_first_passages_are_taken() -> None:
     text = " ".join(f"Sentence number {n} is about item {n}." for n in range(400))
-    found = list(spoken(dialect("openai"), [message(1, "user", text)], 1))
+    found = list(spoken_passages(dialect("openai"), [message(1, "user", text)], 1))
     assert [each.text for each in found] == list(passages(text)[:MOST_PARTS])
 
 
 def test_the_same_text_has_the_same_key() -> None:
     said = [message(n, "user", "Where did we put the spare key?") for n in (1, 2)]
-    first, second = spoken(dialect("openai"), said, 1)
+    first, second = spoken_passages(dialect("openai"), said, 1)
     assert first.key == second.key

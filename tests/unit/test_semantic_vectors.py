@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidecar.semantic.model import DIMENSIONS
-from sidecar.semantic.vectors import CHUNK, Row, Shelf, Stretch, decoded, encoded, quantised, stretch_of
+from sidecar.semantic.vectors import CHUNK, Chunk, Row, VectorTable, chunk_of, decoded, encoded, quantised
 
 WHOLE = 1 << 60
 
@@ -18,22 +18,22 @@ def unit_vectors(count: int, seed: int) -> Any:
     return drawn / numpy.linalg.norm(drawn, axis=1, keepdims=True)
 
 
-def stretch(vectors: Any, users: int = 1) -> Stretch:
+def chunk(vectors: Any, users: int = 1) -> Chunk:
     """One vector for each of some messages."""
     rows = [Row(offset, users, offset) for offset in range(len(vectors))]
-    return stretch_of(len(vectors), rows, {row.key: row.offset for row in rows}, vectors, {})
+    return chunk_of(len(vectors), rows, {row.key: row.offset for row in rows}, vectors, {})
 
 
-def filled(vectors: Any) -> Shelf:
-    shelf = Shelf(1, 0)
+def filled(vectors: Any) -> VectorTable:
+    table = VectorTable(1, 0)
     for number in range(-(-len(vectors) // CHUNK)):
-        shelf.put(number, stretch(vectors[number * CHUNK : (number + 1) * CHUNK]))
-    return shelf
+        table.put(number, chunk(vectors[number * CHUNK : (number + 1) * CHUNK]))
+    return table
 
 
-def positions(shelf: Shelf, asked: Any, **narrowed: Any) -> list[int]:
+def positions(table: VectorTable, asked: Any, **narrowed: Any) -> list[int]:
     given: dict[str, Any] = {"limit": 10, "floor": -1.0, "first": 1, "last": WHOLE, "users": frozenset()}
-    return [near.position for near in shelf.nearest(asked, **(given | narrowed))]
+    return [near.position for near in table.nearest(asked, **(given | narrowed))]
 
 
 @settings(max_examples=20, deadline=None)
@@ -45,7 +45,7 @@ def test_a_byte_for_each_number_keeps_similarities_to_a_hundredth(seed: int) -> 
 
 
 def test_what_is_kept_comes_back() -> None:
-    kept = stretch(unit_vectors(5, 1))
+    kept = chunk(unit_vectors(5, 1))
     found = decoded(encoded(kept, 7, 3))
     assert found is not None
     assert found[1:] == (7, 3)
@@ -54,38 +54,38 @@ def test_what_is_kept_comes_back() -> None:
 
 
 @pytest.mark.parametrize("value", [None, b"", b"\x91\x01", b"\xff" * 40])
-def test_what_is_no_stretch_is_not_taken_for_one(value: bytes | None) -> None:
+def test_what_is_no_chunk_is_not_taken_for_one(value: bytes | None) -> None:
     assert decoded(value) is None
 
 
-def test_a_stretch_that_was_cut_off_is_not_taken_for_one() -> None:
-    assert decoded(encoded(stretch(unit_vectors(5, 1)), 7, 3)[:-1]) is None
+def test_a_chunk_that_was_cut_off_is_not_taken_for_one() -> None:
+    assert decoded(encoded(chunk(unit_vectors(5, 1)), 7, 3)[:-1]) is None
 
 
-def test_the_most_similar_message_comes_first_however_many_stretches_there_are() -> None:
+def test_the_most_similar_message_comes_first_however_many_chunks_there_are() -> None:
     vectors = unit_vectors(40 * CHUNK + 5, 2)
-    shelf = filled(vectors)
+    table = filled(vectors)
     for row in (0, 63, 64, 20 * CHUNK + 1, len(vectors) - 1):
-        assert positions(shelf, vectors[row])[0] == row + 1
+        assert positions(table, vectors[row])[0] == row + 1
 
 
-def test_a_stretch_that_grows_replaces_what_it_was() -> None:
+def test_a_chunk_that_grows_replaces_what_it_was() -> None:
     vectors = unit_vectors(30 * CHUNK, 3)
-    shelf = filled(vectors[:-1])
-    assert positions(shelf, vectors[5])[0] == 6
-    shelf.put(29, stretch(vectors[29 * CHUNK :]))
-    assert positions(shelf, vectors[-1])[0] == len(vectors)
-    assert shelf.covered == len(vectors)
+    table = filled(vectors[:-1])
+    assert positions(table, vectors[5])[0] == 6
+    table.put(29, chunk(vectors[29 * CHUNK :]))
+    assert positions(table, vectors[-1])[0] == len(vectors)
+    assert table.covered == len(vectors)
 
 
 def test_positions_and_speakers_narrow_the_search() -> None:
     vectors = unit_vectors(10, 4)
-    shelf = Shelf(1, 0)
-    shelf.put(0, stretch(vectors, users=2))
-    assert sorted(positions(shelf, vectors[4], first=6)) == [6, 7, 8, 9, 10]
-    assert 5 not in positions(shelf, vectors[4], last=4)
-    assert positions(shelf, vectors[4], users=frozenset({1})) == []
-    assert positions(shelf, vectors[4], users=frozenset({2}))[0] == 5
+    table = VectorTable(1, 0)
+    table.put(0, chunk(vectors, users=2))
+    assert sorted(positions(table, vectors[4], first=6)) == [6, 7, 8, 9, 10]
+    assert 5 not in positions(table, vectors[4], last=4)
+    assert positions(table, vectors[4], users=frozenset({1})) == []
+    assert positions(table, vectors[4], users=frozenset({2}))[0] == 5
 
 
 def test_nothing_below_the_floor_is_found() -> None:
@@ -95,21 +95,21 @@ def test_nothing_below_the_floor_is_found() -> None:
 
 def test_messages_that_became_too_old_are_let_go() -> None:
     vectors = unit_vectors(3 * CHUNK, 6)
-    shelf = filled(vectors)
-    assert shelf.let_go(2) == [0, 1]
-    assert positions(shelf, vectors[0], floor=0.9) == []
-    assert positions(shelf, vectors[-1])[0] == len(vectors)
-    assert shelf.size == CHUNK
+    table = filled(vectors)
+    assert table.let_go(2) == [0, 1]
+    assert positions(table, vectors[0], floor=0.9) == []
+    assert positions(table, vectors[-1])[0] == len(vectors)
+    assert table.size == CHUNK
 
 
 def test_vectors_that_are_known_are_not_needed_again() -> None:
     vectors = unit_vectors(3, 7)
-    before = stretch(vectors)
+    before = chunk(vectors)
     known = before.known()
     rows = [Row(0, 1, 2), Row(1, 1, 0)]
-    moved = stretch_of(2, rows, {}, numpy.zeros((0, DIMENSIONS), numpy.float32), known)
-    shelf = Shelf(1, 0)
-    shelf.put(0, moved)
-    assert positions(shelf, vectors[2], floor=0.9) == [1]
-    assert shelf.says(2, 0)
-    assert not shelf.says(1, 0)
+    moved = chunk_of(2, rows, {}, numpy.zeros((0, DIMENSIONS), numpy.float32), known)
+    table = VectorTable(1, 0)
+    table.put(0, moved)
+    assert positions(table, vectors[2], floor=0.9) == [1]
+    assert table.says(2, 0)
+    assert not table.says(1, 0)
