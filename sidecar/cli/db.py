@@ -14,7 +14,6 @@ from sidecar.cli.options import Common, InOrder, common_options
 from sidecar.cli.output import (
     Progress,
     console,
-    counted,
     print_json,
     print_table,
     shown_bytes,
@@ -22,6 +21,7 @@ from sidecar.cli.output import (
 )
 from sidecar.cli.recovery import recover
 from sidecar.cli.target import Target, store_failures, target_of
+from sidecar.plurals import counted
 from sidecar.private_files import make_folder
 from sidecar.server.background.retention import Clock, ClockAhead, Pruned, Pruning
 from sidecar.server.configuration.settings import RetentionSettings

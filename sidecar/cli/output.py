@@ -68,11 +68,6 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, numbers
     out.print(table)
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """The count and its noun, such as `2 sessions`; `many` is the plural if an `s` does not make it."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 def shown_tokens(tokens: float) -> str:
     """A short form, such as `950` or `12.3k`."""
     return f"{tokens:.0f}" if tokens < 1000 else f"{tokens / 1000:.1f}k"

@@ -13,10 +13,11 @@ from msgspec import Raw, Struct, json
 
 from sidecar.cli.failures import FAILURE, OK, CommandFailed
 from sidecar.cli.options import Common, common_options, namespace_option
-from sidecar.cli.output import console, counted, print_json, print_table, shown_tokens
+from sidecar.cli.output import console, print_json, print_table, shown_tokens
 from sidecar.cli.own_sidecar import client_for, with_client
 from sidecar.client.messages import StoredMessage
 from sidecar.client.sidecar_client import SidecarClient
+from sidecar.plurals import counted
 from sidecar.private_files import write
 from sidecar.protocol.session import GetSessionResult, SessionEntry
 from sidecar.protocol.times import format_rfc3339

@@ -20,11 +20,11 @@ from sidecar.cli.lab.questions import (
 from sidecar.cli.lab.recording import TOLERANCE_EXACT, Tally
 from sidecar.cli.lab.subjects import BASELINES, Context, SidecarSubject, Subject, baselines
 from sidecar.cli.options import Common
-from sidecar.cli.output import counted
 from sidecar.cli.own_sidecar import with_fresh_sidecar
 from sidecar.client.errors import ContextOverflow
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.messages.dialects import dialect
+from sidecar.plurals import counted
 from sidecar.recall.passages import rough_tokens
 from sidecar.tokens.contract import TokenCounter
 from sidecar.tokens.message_cost import MESSAGE_OVERHEAD, readable_text

@@ -32,12 +32,13 @@ from sidecar.cli.lab.recording import (
     values_used,
 )
 from sidecar.cli.options import Common
-from sidecar.cli.output import counted, counted_progress
+from sidecar.cli.output import counted_progress
 from sidecar.cli.own_sidecar import with_fresh_sidecar
 from sidecar.client.errors import ContextOverflow, RequestFailed, RequestTimedOut, SessionNotFound
 from sidecar.client.messages import AssembledContext
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.messages.importers.transcript import TranscriptError, nothing_in
+from sidecar.plurals import counted
 from sidecar.protocol.base import EngineInfo
 from sidecar.tokens.choose import CounterUnavailable, counter
 

@@ -16,7 +16,8 @@ from sidecar.cli.lab.figures import (
     TurnFigures,
 )
 from sidecar.cli.lab.replay import LEGACY
-from sidecar.cli.output import console, counted, print_table, shown_tokens
+from sidecar.cli.output import console, print_table, shown_tokens
+from sidecar.plurals import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sidecar import __version__
 from sidecar.origin import install_command
+from sidecar.plurals import counted
 from sidecar.protocol.engine import (
     DoctorCheck,
     DoctorEngineParams,
@@ -144,7 +145,7 @@ class EngineHandlers:
     async def _store(self) -> DoctorCheck:
         store = self._sidecar.store
         heads, more = await store.sessions(self._sidecar.profile.namespace, 100, None)
-        count = f"{len(heads)} or more sessions" if more else _counted(len(heads), "session")
+        count = f"{len(heads)} or more sessions" if more else counted(len(heads), "session")
         volatile = store.kind == "memory"
         return DoctorCheck(
             name="store",
@@ -189,7 +190,7 @@ class EngineHandlers:
         return DoctorCheck(
             name="search",
             ok=True,
-            message=f"by words and meaning, {_counted(waiting, 'message')} without a vector yet{indexed}",
+            message=f"by words and meaning, {counted(waiting, 'message')} without a vector yet{indexed}",
         )
 
     def _disk(self) -> DoctorCheck:
@@ -235,7 +236,7 @@ class EngineHandlers:
         away = [(instance.id, one) for instance in instances for one in instance.health.quarantined()]
         if not away:
             return DoctorCheck(
-                name="health", ok=True, message=f"{_counted(failures, 'call')} of engines failed"
+                name="health", ok=True, message=f"{counted(failures, 'call')} of engines failed"
             )
         engine_id, first = away[0]
         return DoctorCheck(
@@ -405,7 +406,3 @@ async def _collector() -> DoctorCheck:
         message="the collector does not take what is sent; it is lost",
         fix="start a collector, or set OTEL_EXPORTER_OTLP_ENDPOINT (default: port 4318 of this machine)",
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
