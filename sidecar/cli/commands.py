@@ -29,6 +29,7 @@ ENTRIES = {
     "serve": Entry("sidecar.cli.commands", "Speak the protocol on standard input and output."),
     "demo": Entry("sidecar.cli.demo", "Replay a session that comes with the package."),
     "replay": Entry("sidecar.cli.replay", "Replay a recorded session and judge every answer."),
+    "inspect": Entry("sidecar.cli.inspect", "Show in a browser what the model saw, why, and what it cost."),
     "eval": Entry("sidecar.cli.eval", "Measure how much of the evidence for questions engines find."),
     "run": Entry("sidecar.cli.run", "Start Claude Code, Codex or another program behind the gateway."),
     "gateway": Entry("sidecar.cli.gateway", "Serve programs that only know a model's API."),

@@ -19,6 +19,8 @@ PACKAGES = {
     "anyio": "mcp",
     "pygls": "lsp",
     "lsprotocol": "lsp",
+    "jinja2": "inspect",
+    "leather": "inspect",
 }
 """Packages that commands import, by the extra that brings them."""
 

@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from sidecar.cli.lab.figures import Prices
 
 R = TypeVar("R")
 
@@ -83,3 +86,25 @@ def token_budget(text: str) -> int:
     if tokens < 1:
         raise click.BadParameter(f"{text!r} is no budget; write something like 32k or 128000")
     return tokens
+
+
+def price_option(command: Callable[..., R]) -> Callable[..., R]:
+    """Gives a command `--prices`."""
+    return click.option(
+        "--prices",
+        callback=_prices,
+        metavar="NEW,CACHED",
+        default="3.75,0.30",
+        show_default=True,
+        help="Dollars for a million prompt tokens: written to the cache, read from it.",
+    )(command)
+
+
+def _prices(context: click.Context, parameter: click.Parameter, value: str) -> Prices:
+    from sidecar.cli.lab.figures import Prices
+
+    try:
+        new, cached = map(float, value.split(","))
+    except ValueError:
+        raise click.BadParameter("two prices such as 3.75,0.30", context, parameter) from None
+    return Prices(new=new, cached=cached)

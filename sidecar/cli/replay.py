@@ -10,17 +10,9 @@ from sidecar.cli.failures import FAILURE, OK
 from sidecar.cli.lab.figures import Prices, Style
 from sidecar.cli.lab.replay import Plan, Request, compare, replay
 from sidecar.cli.lab.report import print_comparison, print_report
-from sidecar.cli.options import Common, common_options, token_budget
+from sidecar.cli.options import Common, common_options, price_option, token_budget
 from sidecar.cli.output import print_json
 from sidecar.messages.importers.documents import FORMATS
-
-
-def _prices(context: click.Context, parameter: click.Parameter, value: str) -> Prices:
-    try:
-        new, cached = map(float, value.split(","))
-    except ValueError:
-        raise click.BadParameter("two prices such as 3.75,0.30", context, parameter) from None
-    return Prices(new=new, cached=cached)
 
 
 @click.command("replay")
@@ -64,14 +56,7 @@ def _prices(context: click.Context, parameter: click.Parameter, value: str) -> P
 )
 @click.option("--exact", is_flag=True, help="Fail where tokens cannot be counted exactly (extra `tokens`).")
 @click.option("--session", metavar="ID", help="Id of the session (default: the name of the file).")
-@click.option(
-    "--prices",
-    callback=_prices,
-    metavar="NEW,CACHED",
-    default="3.75,0.30",
-    show_default=True,
-    help="Dollars for a million prompt tokens, for the comparison of engines.",
-)
+@price_option
 @click.option(
     "--rows", type=click.IntRange(2), default=24, show_default=True, help="Most rows of the table of turns."
 )

@@ -99,7 +99,7 @@ def read_recording(path: Path, format: str | None) -> Recording:
         path.name,
         cast("MessageFormat", transcript.message_format),
         found,
-        _steps(transcript.items, found),
+        steps_of(transcript.items, found),
         dict(transcript.skipped),
     )
 
@@ -133,7 +133,8 @@ def smallest_answer(told: Sequence[bytes], tally: Tally) -> int:
     return tokens
 
 
-def _steps(items: Sequence[Imported], dialect: Dialect) -> list[Step]:
+def steps_of(items: Sequence[Imported], dialect: Dialect) -> list[Step]:
+    """Messages as a runtime would have handed them over."""
     steps: list[Step] = []
     ids = Counter(item.message_id for item in items)
     turn, begun = 1, False

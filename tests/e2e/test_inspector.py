@@ -1,0 +1,230 @@
+"""The inspector's pages over real HTTP, from the real command."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from html import unescape
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from sidecar.client import SidecarClient
+from tests.client_kit import LIMIT_S, PROGRAM, assistant, run_cli, user, with_sidecar
+
+DEMO = Path("sidecar/cli/demo_session.jsonl").absolute()
+HOSTILE = (
+    "<script>alert(1)</script> [link](javascript:alert(1)) ![x](http://evil.example/x.png) "
+    "\u202eabc <img src=x onerror=alert(1)>"
+)
+
+
+class Inspector:
+    """A running `context-sidecar inspect`."""
+
+    def __init__(self, state: Path, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [PROGRAM, "inspect", "--no-open", "--state-dir", str(state), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+        parts = urlsplit(self.address)
+        self.host, self.below = parts.netloc, parts.path
+
+    def ask(
+        self,
+        path: str,
+        *,
+        method: str = "GET",
+        body: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> tuple[int, str, HTTPResponse]:
+        connection = HTTPConnection(self.host, timeout=LIMIT_S)
+        connection.request(method, path, body, headers or {})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text, answer
+
+    def page(self, name: str, **query: object) -> str:
+        status, text, _ = self.ask(f"{self.below}{name}{'?' + urlencode(query) if query else ''}")
+        assert status == 200, text
+        return text
+
+    def act(self, query: str, action: str, value: str = "") -> int:
+        headers = {
+            "Origin": f"http://{self.host}",
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        body = urlencode({"action": action, "value": value})
+        return self.ask(f"{self.below}act?{query}", method="POST", body=body, headers=headers)[0]
+
+    def close(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(LIMIT_S)
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
+        return code
+
+
+def words(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspector]:
+    found = Inspector(tmp_path_factory.mktemp("state"), str(DEMO), "--engine", "default", "--budget", "6k")
+    yield found
+    assert found.close() == 0
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Inspector, Path]]:
+    state = tmp_path_factory.mktemp("state")
+
+    async def tell(client: SidecarClient) -> None:
+        for number in range(6):
+            await client.ingest("talk", user(f"Question {number} {HOSTILE}"), message_id=f"u{number}")
+            await client.ingest("talk", assistant(f"Answer {number}"), message_id=f"a{number}")
+
+    with_sidecar(state, tell, engine="full")
+    found = Inspector(state, "--engine", "full")
+    yield found, state
+    assert found.close() == 0
+
+
+TALK = urlencode({"source": "session/talk", "engine": "full", "budget": 128000})
+
+
+def test_a_transcript_is_shown_with_the_figures_that_replay_finds(demo: Inspector, tmp_path: Path) -> None:
+    arguments = ("--engine", "default", "--budget", "6k", "--assemble-once-per-turn", "--json")
+    text = words(demo.page("session", source="transcript", engine="default", budget=6000))
+    assert "What engine default makes of this conversation within 6,000 tokens" in text
+    played = json.loads(run_cli("replay", str(DEMO), *arguments, state_dir=tmp_path).stdout)
+    assert f"t{played['summary']['turns']} " in text
+    assert re.search(r"The epoch rose, and earlier messages made room, at t\d+", text)
+    assert f"{played['summary']['fullTokens']:,}" in text
+    assert re.search(r"this engine \$0\.\d{4} sending everything \$0\.\d{4} a plain window \$0\.\d{4}", text)
+
+
+def test_a_turn_shows_what_was_sent_what_was_not_and_why(demo: Inspector) -> None:
+    html = demo.page("turn", source="transcript", engine="default", budget=6000, turn=9)
+    text = words(html)
+    assert "Summary of earlier messages" in text
+    assert re.search(r"messages 2 to \d+ , [\d,]+ tokens, covered by a summary", text)
+    assert "[ctx:" not in text
+    assert "previous turn" in text
+
+
+def test_two_engines_are_compared_over_the_same_turn(demo: Inspector) -> None:
+    query = {"source": "transcript", "engine": "default", "budget": 6000, "turn": 9, "otherEngine": "full"}
+    text = words(demo.page("compare", **query))
+    assert "t9, default, 6,000 tokens" in text
+    assert "t9, full, 6,000 tokens" in text
+    assert "only here" in text
+
+
+@pytest.mark.parametrize("what", ["tokens", "cost"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_charts_are_pictures(demo: Inspector, what: str, theme: str) -> None:
+    svg = demo.page("chart.svg", source="transcript", engine="default", budget=6000, what=what, theme=theme)
+    assert svg.startswith("<svg")
+    assert svg.count("<path") >= 3
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "method", "origin", "status"),
+    [
+        ("", None, "GET", None, 200),
+        ("", "evil.example", "GET", None, 403),
+        ("", "localhost", "GET", None, 403),
+        ("/wrong/", None, "GET", None, 404),
+        ("/", None, "GET", None, 404),
+        ("act?source=session/talk", None, "POST", "http://evil.example", 403),
+        ("act?source=session/talk", None, "POST", None, 403),
+    ],
+)
+def test_only_who_has_the_address_is_answered(
+    stored: tuple[Inspector, Path], path: str, host: str | None, method: str, origin: str | None, status: int
+) -> None:
+    inspector, _ = stored
+    headers = {"Host": host} if host else {}
+    headers |= {"Origin": origin} if origin else {}
+    where = path if path.startswith("/") else inspector.below + path
+    found, text, answer = inspector.ask(where, method=method, headers=headers)
+    assert found == status
+    assert ("talk" in text) is (status == 200)
+    if status == 200:
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_what_a_message_says_stays_text(stored: tuple[Inspector, Path]) -> None:
+    inspector, _ = stored
+    html = inspector.page("turn", source="session/talk", engine="full", budget=128000)
+    assert HOSTILE.split()[0] in words(html)
+    body = html[html.index("<main") :]
+    for tag in ("<script", "<img", '<a href="javascript', '<a href="http'):
+        assert tag not in body
+
+
+def test_looking_changes_nothing(stored: tuple[Inspector, Path]) -> None:
+    inspector, _ = stored
+    before = inspector.page("state", source="session/talk")
+    inspector.page("session", source="session/talk", engine="full", budget=2000)
+    inspector.page("turn", source="session/talk", engine="full", budget=2000, turn=3)
+    assert inspector.page("state", source="session/talk") == before
+
+
+def test_a_session_is_followed_and_found(stored: tuple[Inspector, Path]) -> None:
+    inspector, state = stored
+    assert "talk" in words(inspector.page(""))
+    before = inspector.page("state", source="session/talk")
+
+    async def tell(client: SidecarClient) -> None:
+        await client.ingest("talk", user("And where is the kumquat?"), message_id="new")
+
+    with_sidecar(state, tell, engine="full")
+    assert inspector.page("state", source="session/talk") != before
+    assert "kumquat" in inspector.page("turn", source="session/talk", engine="full", budget=128000)
+    assert "kumquat" in words(inspector.page("search", q="kumquat"))
+    assert "No session has" in words(inspector.page("search", q="nowhere-to-be-found"))
+
+
+def test_a_page_pins_unpins_forks_and_compacts(stored: tuple[Inspector, Path]) -> None:
+    inspector, _ = stored
+    assert inspector.act(TALK, "pin", "u1") == 303
+    page = inspector.page("session", source="session/talk", engine="full", budget=128000)
+    found = re.search(r'name="value" value="([^"]+)">Unpin', page)
+    assert found is not None
+    assert inspector.act(TALK, "unpin", found[1]) == 303
+    assert inspector.act(TALK, "fork", "copy") == 303
+    assert inspector.act(TALK, "compact") == 303
+    assert inspector.act(TALK, "erase everything") == 400
+    assert "copy" in words(inspector.page(""))
+
+
+def test_a_session_that_does_not_exist_is_a_problem_that_is_named(stored: tuple[Inspector, Path]) -> None:
+    inspector, _ = stored
+    status, text, _ = inspector.ask(f"{inspector.below}session?source=session/nope")
+    assert status == 502
+    assert "Traceback" not in text
+
+
+def test_a_file_that_is_no_transcript_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_text("{}")
+    found = run_cli("inspect", str(file), "--no-open", state_dir=tmp_path)
+    assert found.returncode == 1
+    assert "no messages" in found.stderr
