@@ -67,6 +67,8 @@ class Made(Struct, frozen=True, kw_only=True):
     """First and last position that the text stands for."""
     lasting: bool = False
     """True where memory or recall keeps its place in the answers to come."""
+    quotes: tuple[tuple[int, str], ...] = ()
+    """Positions of the messages that the text quotes, each with the reason, for `context/explain`."""
 
 
 class Assembly(Struct, frozen=True, kw_only=True):

@@ -60,6 +60,11 @@ class EngineHost(Protocol):
         ...
 
     @property
+    def recall_share(self) -> float:
+        """Share of a budget that older messages may take that the prompt calls for; 0 where that is off."""
+        ...
+
+    @property
     def configured(self) -> BaseModel | None:
         """The engine's settings as its own model; `None` where nothing is configured, without loading it."""
         ...

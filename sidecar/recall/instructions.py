@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from sidecar.recall.remarks import Remark, RemarkSource
+from sidecar.recall.retrieval import Remark, RemarkSource
 from sidecar.store.search import SearchQuery
 from sidecar.store.search.terms import document_terms, question
 
@@ -80,11 +80,8 @@ async def standing(source: RemarkSource, last: int) -> Sequence[Instruction]:
     return _in_order((await source.remarks(sorted(positions))).values(), ())
 
 
-async def standing_since(
-    source: RemarkSource, before: Sequence[Instruction], first: int, last: int
-) -> Sequence[Instruction]:
-    """The same where all `before` the position `first` are known: only messages from there on are read."""
-    remarks = (await source.remarks(range(first, last + 1))).values()
+def standing_since(remarks: Iterable[Remark], before: Sequence[Instruction]) -> Sequence[Instruction]:
+    """The same with what some newer messages add, where all `before` them are known."""
     return _in_order(filter(_has_cue, remarks), before)
 
 

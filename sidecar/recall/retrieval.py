@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import log, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from sidecar.recall.passages import passages, rough_tokens
-from sidecar.recall.reduction import reduced
-from sidecar.recall.remarks import Remark, RemarkSource
+from sidecar.recall.passages import passages, reduced, rough_tokens
 from sidecar.recall.situations import Situation
-from sidecar.store.search import SearchQuery
+from sidecar.store.search import SearchQuery, SearchResult
 from sidecar.store.search.terms import fold
 
 HITS = 60
@@ -35,6 +33,8 @@ SHORT = 120
 RESULT = 900
 """Characters to which a result of a tool is reduced."""
 
+NAMED = 4
+"""Terms of the prompt that are named as the reason for a hit."""
 LONG = 2400
 """Characters to which another message is reduced where it is recalled for being new."""
 
@@ -42,6 +42,33 @@ KEPT_FOLDED, LONGEST_KEPT = 512, 40_000
 """Texts that are kept folded for the next question, and the characters of one at most."""
 
 _ASKING = ("?", "？", "吗", "呢")
+
+
+class Remark(NamedTuple):
+    """What a stored message says."""
+
+    position: int
+    turn_id: str
+    role: str
+    timestamp_ms: int
+    text: str
+    """Visible text, calls and results; text of our own left out."""
+    is_result: bool = False
+    """Whether it carries results of tools."""
+    calls: bool = False
+    """Whether it calls tools."""
+
+
+class RemarkSource(Protocol):
+    """The history that is searched."""
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        """The messages that match, best first."""
+        ...
+
+    async def remarks(self, positions: Sequence[int]) -> dict[int, Remark]:
+        """The messages at these positions; what is not there, or says nothing, is left out."""
+        ...
 
 
 class Passage(NamedTuple):
@@ -55,6 +82,8 @@ class Passage(NamedTuple):
     text: str
     score: float
     """Higher is better; comparable within one question only."""
+    why: str = ""
+    """Why it was chosen, for people."""
 
     @property
     def key(self) -> tuple[int, int]:
@@ -89,8 +118,9 @@ async def retrieve(
     ranked: dict[tuple[int, int], Passage] = {}
     for (remark, score), terms in zip(there, said, strict=True):
         score = weighed(score, remark.role, mine, is_result=remark.is_result)
+        why = _why(terms, worth)
         for passage in _parts(remark, score, {term: worth[term] for term in terms}):
-            ranked[passage.key] = passage
+            ranked[passage.key] = passage._replace(why=why)
     best = max((passage.score for passage in ranked.values()), default=0.0)
     for passage in _neighbours(list(ranked.values()), known, reach):
         known_as = ranked.get(passage.key)
@@ -121,7 +151,14 @@ def weighed(score: float, role: str, mine: float, *, is_result: bool) -> float:
 
 def as_whole(remark: Remark) -> Passage:
     """A message as one passage, reduced where it is long."""
-    return Passage(remark, 0, 1, reduced(remark.text, RESULT if remark.is_result else LONG), 0.0)
+    text = reduced(remark.text, RESULT if remark.is_result else LONG)
+    return Passage(remark, 0, 1, text, 0.0, "one of the newest messages, too large to be sent whole")
+
+
+def _why(terms: Sequence[str], worth: dict[str, float]) -> str:
+    """The terms of the prompt that speak most for a hit."""
+    telling = sorted(terms, key=lambda term: -worth[term])[:NAMED]
+    return f"fits the prompt: {', '.join(telling)}" if telling else "means what the prompt means"
 
 
 def _mean(lengths: Sequence[int]) -> float:
@@ -185,7 +222,8 @@ def _neighbours(hits: Sequence[Passage], known: dict[int, Remark], reach: int) -
             remark = known.get(hit.remark.position + away) if away else None
             if remark is not None and _is_short(remark.text):
                 share = REPLY if asks and away == 1 else NEIGHBOUR ** abs(away)
-                found.append(Passage(remark, 0, 1, remark.text, hit.score * share))
+                why = f"next to message {hit.remark.position}, which fits the prompt"
+                found.append(Passage(remark, 0, 1, remark.text, hit.score * share, why))
     return sorted(found, key=lambda passage: -passage.score)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sidecar.rpc.peer import Peer
 
 CONFIGURATION = (
-    *("state_dir", "store", "plugins", "memory", "limits", "pruning", "tokens", "search", "model"),
+    *("state_dir", "store", "plugins", "memory", "limits", "pruning", "tokens", "search", "recall", "model"),
     *("episodes", "retention", "hosts", "sessions", "log", "telemetry"),
 )
 """The tables of the configuration; its own model is not loaded for their names."""

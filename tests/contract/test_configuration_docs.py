@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from sidecar.engines.default.settings import DefaultSettings
-from sidecar.engines.lossless.settings import LosslessSettings
-from sidecar.engines.recall.settings import RecallSettings
-from sidecar.engines.sliding_window.settings import SlidingWindowSettings
-from sidecar.engines.terse.settings import TerseSettings
+from sidecar.engines.settings import (
+    DefaultSettings,
+    LosslessSettings,
+    RecallSettings,
+    SlidingWindowSettings,
+    TerseSettings,
+)
 from sidecar.memory.episodes import EpisodesSettings
 from sidecar.memory.sources.facts import FactsSettings
 from sidecar.memory.sources.history import HistorySettings

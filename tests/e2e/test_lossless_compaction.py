@@ -149,7 +149,7 @@ def test_beyond_the_soft_threshold_the_end_of_a_turn_waits_for_nobody(tmp_path: 
 def test_beyond_the_hard_threshold_the_end_of_a_turn_waits_for_room_and_no_model(tmp_path: Path) -> None:
     with (
         ModelServer(never) as server,
-        AgentHost(tmp_path, engine="lossless", config=config(server)) as host,
+        AgentHost(tmp_path, engine="lossless", config=config(server) | {"recall": {"share": 0}}) as host,
     ):
         ids = fill(host, 1.5)
         host.call("context/afterTurn", sessionId="s", tokenBudget=BUDGET)

@@ -48,7 +48,7 @@ def test_a_window_that_was_cut_leaves_a_quarter_of_a_small_budget_for_later(tmp_
             host.ingest("s", speaker.user(f"{turn}. {PROSE}"), *speaker.assistant(f"{turn} heron {PROSE}"))
         for budget in (2000, 1000):
             answer = host.assemble("s", tokenBudget=budget, prompt=f"what about the heron? {PROSE}")
-            assert 0.5 * budget < by_characters(answer) < 0.8 * budget
+            assert 0.4 * budget < by_characters(answer) < 0.8 * budget
             assert answer.tokens <= 0.75 * budget
 
 

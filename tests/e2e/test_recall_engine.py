@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.agent_host import AgentHost, Assembled, Json
+from tests.e2e.agent_host import AgentHost, Assembled
 from tests.e2e.conversations import Speaker
 from tests.e2e.rules import broken_rules
 
@@ -65,10 +65,10 @@ def test_what_the_prompt_calls_for_is_recalled_from_far_back(chat: Chat) -> None
     assert "(t1" in block
 
 
-def test_a_prompt_that_goes_on_recalls_nothing(chat: Chat) -> None:
+def test_a_prompt_that_goes_on_recalls_no_passages(chat: Chat) -> None:
     chat.say(chat.speaker.user(SECRET), *chat.speaker.assistant("Noted."))
     chat.chatter(40)
-    assert blocks(chat.answer(prompt="yes, go on")) == []
+    assert "From earlier" not in "".join(blocks(chat.answer(prompt="yes, go on")))
 
 
 def test_what_was_recalled_stays_and_later_prompts_add_to_it(chat: Chat) -> None:
@@ -131,25 +131,17 @@ def test_another_prompt_in_the_same_place_gets_a_recollection_of_its_own(chat: C
     assert "815" in block
 
 
-def test_instructions_and_values_are_noted_in_front_of_the_window(chat: Chat) -> None:
+def test_instructions_and_values_are_noted_whatever_is_asked(chat: Chat) -> None:
     chat.say(chat.speaker.user("Always show amounts in euros."), *chat.speaker.assistant("I will."))
     chat.chatter(20)
     call = ("call_x", "read", {"path": "src/billing/invoice.py"})
     chat.say(*chat.speaker.assistant("", [call]), *chat.speaker.results([(call, "id INV-20391")]))
     for _ in range(30):
         chat.say(chat.speaker.user(chat.speaker.words(60)), *chat.speaker.assistant(chat.speaker.words(60)))
-    answer = chat.answer(prompt="go on")
-    (notes,) = blocks(answer, "summary")
+    (notes,) = blocks(chat.answer(prompt="go on"))
     assert "Always show amounts in euros." in notes
     assert "read: src/billing/invoice.py" in notes
     assert "INV-20391" in notes
-    assert is_first(answer, notes)
-
-
-def is_first(answer: Assembled, text: str) -> bool:
-    """Whether a text stands in front of everything but system messages."""
-    said = [message for message in answer.messages if message["role"] != "system"]
-    return said[0].get("content") == text
 
 
 def test_a_message_too_large_for_the_budget_is_recalled_in_part(chat: Chat) -> None:
@@ -159,23 +151,17 @@ def test_a_message_too_large_for_the_budget_is_recalled_in_part(chat: Chat) -> N
     assert "Herons wade" in "".join(blocks(answer))
 
 
-def test_after_a_compaction_nothing_is_recalled_until_the_next_prompt(chat: Chat) -> None:
+def test_after_a_compaction_only_notes_are_recalled_until_the_next_prompt(chat: Chat) -> None:
+    chat.say(chat.speaker.user("Always show amounts in euros."), *chat.speaker.assistant("I will."))
     chat.say(chat.speaker.user(SECRET), *chat.speaker.assistant("Noted."))
     chat.chatter(40)
     chat.say(chat.speaker.user(ASK))
     chat.host.call("context/compact", sessionId="s", tokenBudget=BUDGET, force=True)
-    assert blocks(chat.answer()) == []
+    (notes,) = blocks(chat.answer())
+    assert "euros" in notes
+    assert SECRET not in notes
     chat.say(*chat.speaker.assistant("I do not know."), chat.speaker.user("Look up the cabin wifi password."))
     assert SECRET in "".join(blocks(chat.answer()))
-
-
-def test_without_recall_tokens_nothing_is_recalled(tmp_path: Path) -> None:
-    config: Json = {"plugins": {"entries": {"recall": {"config": {"recallTokens": 0}}}}}
-    with AgentHost(tmp_path, engine="recall", config=config) as host:
-        chat = Chat(host)
-        chat.say(chat.speaker.user(SECRET), *chat.speaker.assistant("Noted."))
-        chat.chatter(40)
-        assert blocks(chat.answer(prompt=ASK)) == []
 
 
 def test_the_model_is_told_that_recalled_text_is_no_instruction(chat: Chat) -> None:

@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 
 from sidecar.engine.entry import Entry
-from sidecar.engines.recall.notes import VALUES, write_notes
 from sidecar.messages.dialects import dialect
 from sidecar.recall.instructions import Instruction
 from sidecar.recall.passages import rough_tokens
-from sidecar.recall.recollection import Recollection
-from sidecar.recall.remarks import Remark
-from sidecar.recall.retrieval import as_whole
+from sidecar.recall.plans import plan_in
+from sidecar.recall.recollection import PLAN, VALUES, Noted, Recollection, write_notes
+from sidecar.recall.retrieval import Remark, as_whole
 from sidecar.recall.working_set import WorkingSet
 from tests.guard_kit import cost
 
 DAY_MS = 86_400_000
-ROOM, ALONE = 240, 220
+ROOM = 240
 RULES = [f"Always answer question {n} in the form that we have agreed on." for n in range(12)]
 CALL = b"""{"role": "assistant", "content": "", "tool_calls": [{"id": "c", "type": "function",
 "function": {"name": "read", "arguments": "{\\"path\\": \\"src/a.py\\"}"}}]}"""
@@ -31,12 +30,13 @@ def entry(raw: bytes) -> Entry:
     )  # fmt: skip
 
 
-def notes(before: Sequence[Entry]) -> str:
+def notes(before: Sequence[Entry], plan: str = "", window: Sequence[str] = (), room: int = ROOM) -> str:
     standing = [Instruction(0, text, remark(n + 1, 19_000, text)) for n, text in enumerate(RULES)]
     values = WorkingSet()
     for each in before:
         values.add(each.reading)
-    return write_notes(standing, values, (), ROOM, ALONE, rough_tokens)
+    stated = plan_in(remark(20, 19_000, plan)) if plan else None
+    return write_notes(Noted(standing, stated, values), window, room, rough_tokens).text
 
 
 def test_instructions_take_half_of_the_notes_beside_values() -> None:
@@ -46,7 +46,32 @@ def test_instructions_take_half_of_the_notes_beside_values() -> None:
 
 
 def test_instructions_take_what_values_do_not_need() -> None:
-    assert ROOM / 2 + 20 < rough_tokens(notes(())) <= ALONE + 1
+    assert ROOM / 2 + 20 < rough_tokens(notes(())) <= ROOM
+
+
+STEPS = "- [x] read the parser\n- [ ] write the lexer\n- [ ] run the suite"
+
+
+def test_the_plan_stands_beside_instructions_and_values() -> None:
+    text = notes([entry(CALL)], STEPS)
+    assert f"{PLAN} (t20, 2022-01-08)\n{STEPS}\n" in text
+    assert RULES[0] in text
+    assert "read: src/a.py" in text
+
+
+def test_a_plan_that_the_window_shows_is_not_repeated() -> None:
+    assert PLAN not in notes((), STEPS, ["read the parser, write the lexer", "run the suite"])
+
+
+def test_a_plan_that_is_done_is_not_noted() -> None:
+    assert PLAN not in notes((), STEPS.replace("[ ]", "[x]"))
+
+
+def test_of_a_plan_that_is_too_long_what_is_left_to_do_is_kept() -> None:
+    done = "\n".join(f"- [x] step {n} took a long while and is over" for n in range(40))
+    text = notes((), f"{done}\n- [ ] write the lexer")
+    assert "- [ ] write the lexer" in text
+    assert "[x]" not in text
 
 
 def test_the_day_stands_where_it_changes() -> None:

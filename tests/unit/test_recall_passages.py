@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.recall.passages import PASSAGE, passages
-from sidecar.recall.reduction import reduced
+from sidecar.recall.passages import PASSAGE, passages, reduced
 
 TEXTS = st.text(st.sampled_from("ab .\n。字!\r"), max_size=4000)
 

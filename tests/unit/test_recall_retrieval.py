@@ -6,8 +6,7 @@ import pytest
 
 from sidecar.recall.instructions import standing
 from sidecar.recall.recollection import HEADER, Recollection
-from sidecar.recall.remarks import Remark
-from sidecar.recall.retrieval import Passage, retrieve, users_word
+from sidecar.recall.retrieval import Passage, Remark, retrieve, users_word
 from sidecar.recall.situations import situation
 from sidecar.store.search import SearchQuery, SearchResult
 from sidecar.store.sqlite.memory import MemoryStore

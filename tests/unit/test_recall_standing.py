@@ -38,7 +38,8 @@ def test_what_came_since_is_added_to_what_is_known(known: int, talk: Talk) -> No
     talk.say(*SAID)
     run = talk.driver.run
     before = run(standing(talk, known))
-    assert run(standing_since(talk, before, known + 1, len(SAID))) == run(standing(talk, len(SAID)))
+    new = run(talk.remarks(range(known + 1, len(SAID) + 1))).values()
+    assert standing_since(new, before) == run(standing(talk, len(SAID)))
 
 
 def test_of_the_same_words_the_newest_hold(talk: Talk) -> None:

@@ -6,9 +6,10 @@ from typing import cast
 import pytest
 
 from sidecar.engine.entry import Entry
+from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
-from sidecar.engines.recall import remembered
-from sidecar.engines.recall.remembered import Remembered
+from sidecar.engines import recollector
+from sidecar.engines.recollector import Recollector
 from sidecar.messages.dialects import dialect
 from sidecar.recall.passages import rough_tokens
 from sidecar.recall.working_set import WorkingSet
@@ -31,6 +32,10 @@ def session(version: str = "1.0") -> Session:
     return cast("Session", SimpleNamespace(session_id="s", history=SimpleNamespace(version=version)))
 
 
+def kept() -> Recollector:
+    return Recollector(cast("EngineHost", SimpleNamespace(tokens=None)))
+
+
 def anew(entries: list[Entry]) -> list[str]:
     values = WorkingSet()
     for entry in entries:
@@ -39,26 +44,26 @@ def anew(entries: list[Entry]) -> list[str]:
 
 
 def test_values_are_those_of_all_messages_up_to_the_last() -> None:
-    kept = Remembered()
+    read = kept()
     for last in (10, 40, 40, 41, 90, 30, 100):
         before = HISTORY[:last]
-        assert kept.values(session(), before).lines(60, rough_tokens) == anew(before)
+        assert read.known(session()).values(before).lines(60, rough_tokens) == anew(before)
 
 
 def test_messages_that_were_passed_over_are_not_left_out() -> None:
-    kept = Remembered()
-    kept.values(session(), HISTORY[:10])
-    assert kept.values(session(), HISTORY[50:80]).lines(60, rough_tokens) == anew(HISTORY[50:80])
+    read = kept()
+    read.known(session()).values(HISTORY[:10])
+    assert read.known(session()).values(HISTORY[50:80]).lines(60, rough_tokens) == anew(HISTORY[50:80])
 
 
 def test_a_rewritten_history_has_its_own_values() -> None:
-    kept = Remembered()
-    kept.values(session(), HISTORY[:60])
-    assert kept.values(session("1.1"), HISTORY[60:64]).lines(60, rough_tokens) == anew(HISTORY[60:64])
+    read = kept()
+    read.known(session()).values(HISTORY[:60])
+    assert read.known(session("1.1")).values(HISTORY[60:64]).lines(60, rough_tokens) == anew(HISTORY[60:64])
 
 
 def test_values_of_very_old_messages_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "SPAN", 50)
-    kept = Remembered()
-    kept.values(session(), HISTORY[:40])
-    assert kept.values(session(), HISTORY[30:70]).lines(60, rough_tokens) == anew(HISTORY[30:70])
+    monkeypatch.setattr(recollector, "SPAN", 50)
+    read = kept()
+    read.known(session()).values(HISTORY[:40])
+    assert read.known(session()).values(HISTORY[30:70]).lines(60, rough_tokens) == anew(HISTORY[30:70])

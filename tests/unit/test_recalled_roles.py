@@ -4,8 +4,7 @@ import pytest
 
 from sidecar.memory.sources.facts import own_words
 from sidecar.recall.recollection import Recollection
-from sidecar.recall.remarks import Remark
-from sidecar.recall.retrieval import as_whole
+from sidecar.recall.retrieval import Remark, as_whole
 
 
 def test_no_line_of_a_recalled_result_looks_like_a_line_of_ours() -> None:

@@ -45,6 +45,8 @@ class Record(NamedTuple):
     covers: Sequence[tuple[int, int, str]]
     last_sent: str | None
     """The newest message of the session that was sent."""
+    quotes: dict[int, tuple[str, str]]
+    """Positions of messages that a recalled text quotes: why it does, and the ref of the text."""
 
 
 def record(engine_id: str, fitted: Fitted) -> Record:
@@ -70,7 +72,9 @@ def record(engine_id: str, fitted: Fitted) -> Record:
                 entry.message_id, entry.turn_id, entry.tokens, "dropped", reason
             )
     covers = [(*slot.made.covers, slot.made.ref) for slot in fitted.slots if slot.made and slot.made.covers]
-    return Record(engine_id, sent, left_out, covers, last.message_id if last else None)
+    made = [slot.made for slot in fitted.slots if slot.made]
+    quotes = {position: (why, each.ref) for each in made for position, why in each.quotes}
+    return Record(engine_id, sent, left_out, covers, last.message_id if last else None, quotes)
 
 
 async def explain(timeline: Timeline, kept: Record) -> list[Decision]:
@@ -90,6 +94,10 @@ async def explain(timeline: Timeline, kept: Record) -> list[Decision]:
 
 def _passed_over(entry: Entry, kept: Record) -> Decision:
     """For a message that the engine did not choose."""
+    if entry.position in kept.quotes:
+        why, ref = kept.quotes[entry.position]
+        why = f"older than the window; recalled: {why}"
+        return Decision(entry.message_id, entry.turn_id, entry.tokens, "summarised", why, ref)
     ref = next((ref for first, last, ref in kept.covers if first <= entry.place <= last), None)
     if ref:
         why = "older than the window; a summary stands for it"

@@ -3,18 +3,65 @@
 from __future__ import annotations
 
 import time
+from typing import Any
+
+from msgspec import Struct, json
 
 from sidecar.engine.calls import CompactOutcome, CompactRequest
 from sidecar.engine.session import Session
 from sidecar.engine.window import whole_window
-from sidecar.engines.lossless.book import Book
+from sidecar.engines.lossless.book import Book, View
 from sidecar.engines.lossless.forest import VIEW
-from sidecar.engines.lossless.growth import grow
 from sidecar.engines.lossless.planning import Plan, plan
-from sidecar.engines.lossless.receipts import Receipt, ReceiptNode, keep_receipt
-from sidecar.engines.lossless.upgrading import Upgraded, save_debt, upgrade
-from sidecar.engines.lossless.view import View
-from sidecar.engines.lossless.writing import Task
+from sidecar.engines.lossless.writing import Task, Upgraded, debt_of, grow, save_debt, upgrade
+
+RECEIPTS_STATE = "receipts"
+MOST = 20
+"""Receipts that are kept of a session."""
+
+
+class ReceiptNode(Struct, frozen=True, rename="camel"):
+    """A summary that is sent from now on."""
+
+    node_id: str
+    depth: int
+    first_position: int
+    last_position: int
+    tokens: int
+    quality: str
+
+
+class Receipt(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One compaction."""
+
+    at_ms: int
+    reason: str
+    """`threshold`, `block`, `asked`, `forced`."""
+    summarised_messages: int
+    """Messages that a summary stands for now and did not before."""
+    covered_messages: int
+    """All messages that summaries stand for."""
+    kept_messages: int
+    """Messages that stay in full."""
+    first_kept_message_id: str
+    tokens_before: int
+    tokens_after: int
+    model_summaries: int
+    """Summaries that a model wrote for it."""
+    fallback_summaries: int
+    """Those that a model should have written, and will be asked for again."""
+    pins_kept: list[str]
+    """Ids of the pins of the session: the guard keeps them in every answer."""
+    nodes: list[ReceiptNode]
+
+
+async def keep_receipt(session: Session, receipt: Receipt) -> bytes:
+    """Keep it beside the newest others; returns it as JSON."""
+    kept = await session.state(RECEIPTS_STATE)
+    older: list[Any] = json.decode(kept) if kept else []
+    await session.save_state(RECEIPTS_STATE, json.encode([*older[-(MOST - 1) :], receipt]))
+    return json.encode(receipt)
+
 
 ROUNDS = 2
 """Times that a model is asked: its summaries are short, so that finer ones come into what is sent."""
@@ -41,14 +88,16 @@ async def compact(
     reason: str,
     *,
     at_once: bool = False,
+    recalled: int = 0,
 ) -> CompactOutcome:
     """Bring what is sent down to its target; `quick` writes without a model.
 
-    With `at_once` nobody is waited for: what is not summarised yet is looked at here and there, and what a
+    `recalled` is what recalled text takes, which goes with a compaction. With `at_once` nobody is waited for:
+    what is not summarised yet is looked at here and there, and what a
     model should write becomes its debt.
     """
     started_from = book.view
-    before = await current_tokens(session, book, request.budget)
+    before = await current_tokens(session, book, request.budget) + recalled
     target = _target(task, request, before)
     if before <= target:
         told = f"{before} tokens are within the target of {target}"
@@ -162,3 +211,54 @@ def _target(task: Task, request: CompactRequest, current: int) -> int:
     share = task.tuning.compact_to if request.target == "threshold" else 1.0
     target = int(request.budget * share)
     return min(target, current // 2) if request.force else target
+
+
+AT_ONCE = 4
+"""Owed summaries that are written after one turn."""
+
+
+async def make_room(task: Task, quick: Task, session: Session, book: Book) -> None:
+    """Compact before anything else where the hard threshold is passed."""
+    budget = book.budget
+    if await current_tokens(session, book, budget) <= budget * task.tuning.block_at:
+        return
+    outcome = await compact(task, quick, session, book, CompactRequest(budget=budget), "block", at_once=True)
+    _tell(task, session, book, outcome)
+
+
+async def tidy(task: Task, quick: Task, session: Session, book: Book) -> None:
+    """Compact where the soft threshold is passed or something was only sketched; else pay debt."""
+    view, budget = book.view, book.budget
+    is_full = await current_tokens(session, book, budget) > budget * task.tuning.compact_at
+    is_sketched = view is not None and view.quality == "sketch" and book.forest.covered >= view.covered
+    if not is_full and not is_sketched:
+        await pay_debt(task, session, book)
+        return
+    async with task.host.working("Compacting in the background") as report:
+        session.report_to(report)
+        request = CompactRequest(budget=budget, force=is_sketched and not is_full)
+        outcome = await compact(task, quick, session, book, request, "threshold")
+    _tell(task, session, book, outcome)
+
+
+def _tell(task: Task, session: Session, book: Book, outcome: CompactOutcome) -> None:
+    """Say what became of a compaction that nobody asked for; the same reason against it only once."""
+    if outcome.compacted:
+        task.host.tell_compacted(session)
+        task.host.log("info", f"compacted from {outcome.tokens_before} to {outcome.tokens_after} tokens")
+    elif outcome.reason and outcome.reason != book.declined:
+        task.host.log("info", f"not compacted: {outcome.reason}")
+    book.declined = "" if outcome.compacted else outcome.reason or ""
+
+
+async def pay_debt(task: Task, session: Session, book: Book) -> None:
+    """Let a model write some of the summaries that it failed to write before."""
+    if task.summariser is task.host.extractive or book.shared.breaker.is_waiting:
+        return
+    owed = (await debt_of(session))[:AT_ONCE]
+    if not owed:
+        return
+    async with book.shared.writing:
+        done = await upgrade(task, session, book, owed)
+        await book.shared.keep_mark(session)
+    await save_debt(session, owed, done.owed)

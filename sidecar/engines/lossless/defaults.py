@@ -14,7 +14,6 @@ BLOCK_AT = 1.0
 SUMMARY_SHARE = 0.3
 PAYLOAD_TOKENS = 10_000
 GRANT_TOKENS = 0
-HINT_TOKENS = 0
 MODEL_CALLS = 24
 MODEL_WINDOW_MS = 600_000
 MODEL_PAUSE_MS = 300_000
@@ -33,7 +32,6 @@ class Tuning(Struct, frozen=True, kw_only=True):
     summary_share: float = SUMMARY_SHARE
     payload_tokens: int = PAYLOAD_TOKENS
     grant_tokens: int = GRANT_TOKENS
-    hint_tokens: int = HINT_TOKENS
     model_calls: int = MODEL_CALLS
     model_window_ms: int = MODEL_WINDOW_MS
     model_pause_ms: int = MODEL_PAUSE_MS

@@ -7,8 +7,6 @@ from collections.abc import Coroutine, Mapping
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from msgspec import structs
-
 from sidecar.engine.calls import (
     AfterTurnRequest,
     AssembleRequest,
@@ -19,31 +17,30 @@ from sidecar.engine.calls import (
     PreflightOutcome,
 )
 from sidecar.engine.contract import EngineInfo, StoringEngine
+from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
-from sidecar.engine.window import SLACK, Window, keep_window
-from sidecar.engines.lossless.background import make_room, pay_debt, tidy
+from sidecar.engine.window import SLACK, keep_window
 from sidecar.engines.lossless.book import MADE_STATE, MARK_STATE, Book, Books
-from sidecar.engines.lossless.compaction import compact, current_tokens
-from sidecar.engines.lossless.defaults import Tuning
-from sidecar.engines.lossless.growth import grow
-from sidecar.engines.lossless.hints import (
-    Asked,
-    Hints,
-    HintWriter,
-    hints_cost,
-    hints_of,
-    keep_hints,
-    what_is_asked,
+from sidecar.engines.lossless.compaction import (
+    RECEIPTS_STATE,
+    compact,
+    current_tokens,
+    make_room,
+    pay_debt,
+    tidy,
 )
-from sidecar.engines.lossless.planning import items_of, plan
-from sidecar.engines.lossless.receipts import RECEIPTS_STATE
-from sidecar.engines.lossless.upgrading import DEBT_STATE
-from sidecar.engines.lossless.view import View
-from sidecar.engines.lossless.writing import Task
+from sidecar.engines.lossless.defaults import Tuning
+from sidecar.engines.lossless.planning import Plan, items_of, plan
+from sidecar.engines.lossless.writing import DEBT_STATE, Task, grow
+from sidecar.engines.recollector import Recollections, Recollector
+from sidecar.engines.windowed import FILLED
+
+LOW = 0.4
+"""Share of the budget that summaries and messages in full take at least, with older messages recalled too."""
 
 if TYPE_CHECKING:
-    from sidecar.engines.lossless.settings import LosslessSettings
+    from sidecar.engines.settings import LosslessSettings
 
 GUIDE = (
     "Older messages of this conversation stand above as summaries, each with its id and the numbers of its "
@@ -58,7 +55,7 @@ class LosslessEngine(StoringEngine):
     """Summaries of summaries in front of the recent messages, over a history that is kept whole."""
 
     info = EngineInfo(id="lossless", name="Lossless", version="1.0", turn_maintenance_mode="background")
-    settings_model = "sidecar.engines.lossless.settings:LosslessSettings"
+    settings_model = "sidecar.engines.settings:LosslessSettings"
     shared_state = (MARK_STATE, MADE_STATE, DEBT_STATE, RECEIPTS_STATE)
     tools: ClassVar[Mapping[str, str]] = {
         **StoringEngine.tools,
@@ -72,7 +69,7 @@ class LosslessEngine(StoringEngine):
         self._tuning = settings.tuning() if settings else Tuning()
         self._books = Books(self._tuning)
         self._quick = Task(host, self._tuning, host.extractive)
-        self._hints = HintWriter()
+        self._recollector = Recollector(host)
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -97,55 +94,54 @@ class LosslessEngine(StoringEngine):
     async def _assembly(self, session: Session, book: Book, request: AssembleRequest) -> Assembly:
         view = book.view
         cut = await session.timeline.resolve(view.cut) if view else None
+        recalled = await self._recollector.open(session, request.prompt, cut)
         guide = session.count(GUIDE)
         if view is None or cut is None:
             window = await keep_window(session.timeline, request.budget, None)
             if not window.moved:
                 return Assembly(items=items_of(None, window))
         else:
-            asked, known = await self._hinted(session, view, request)
-            reserve = book.view_cost(session) + known.cost(session.count) + guide
+            reserve = book.view_cost(session) + recalled.tokens + guide
             window = await keep_window(session.timeline, request.budget, cut, reserve)
-            if not window.moved:
-                free = known.room(request.budget, request.budget - window.tokens - reserve, session.count)
-                return await self._with_hints(session, view, window, asked, known, free)
+            if not window.moved and window.tokens + reserve <= request.budget:
+                spent = book.view_cost(session)
+                return await self._recalling(recalled, Plan(view, window, [], spent), request.budget - guide)
+        recalled.forget()
         room = max(request.budget - guide, 0)
-        planned = await plan(self._quick, session, book, room, int(room * SLACK))
+        spared = recalled.wanted(room)
+        target = max(int(room * FILLED) - spared, int(room * LOW)) if spared else int(room * SLACK)
+        planned = await plan(self._quick, session, book, room, target)
         await book.keep_view(session, planned.view, planned.beside)
         if planned.view is None:
             return Assembly(items=items_of(None, planned.window))
-        asked, known = await self._hinted(session, planned.view, request)
-        left = room - planned.tokens - known.cost(session.count)
-        free = known.room(request.budget, left, session.count)
-        return await self._with_hints(session, planned.view, planned.window, asked, known, free)
+        summaries = planned.tokens - planned.window.tokens
+        return await self._recalling(recalled, planned._replace(tokens=summaries), room)
 
-    async def _hinted(
-        self, session: Session, view: View, request: AssembleRequest
-    ) -> tuple[Asked | None, Hints]:
-        """What is asked, and what was pointed to since the view began."""
-        if not self._tuning.hint_tokens:
-            return None, Hints(view="")
-        asked = await what_is_asked(session, request.prompt)
-        return asked, await hints_of(session, view, asked)
+    async def _recalling(self, recalled: Recollections, planned: Plan, room: int) -> Assembly:
+        """The view and the window, with what the prompt calls for of what the summaries stand for."""
+        window = planned.window
+        await recalled.fill(window, room, planned.tokens)
+        await recalled.save()
+        front = items_of(planned.view, window._replace(entries=[]))
+        return Assembly(items=recalled.placed(front, window.entries), system_prompt_addition=GUIDE)
 
-    async def _with_hints(
-        self, session: Session, view: View, window: Window, asked: Asked | None, known: Hints, room: int
-    ) -> Assembly:
-        """The view and the window, with a hint at what is asked where there is room for one."""
-        if asked is not None:
-            room = min(self._tuning.hint_tokens, room)
-            hint = await self._hints.hint(session, view, window, asked, known, room)
-            if hint is not None:
-                known = structs.replace(known, given=(*known.given, hint))
-                await keep_hints(session, known)
-        return Assembly(items=items_of(view, window, known.given), system_prompt_addition=GUIDE)
+    async def take_note(self, session: Session, entry: Entry) -> None:
+        """Reads what the next answer is likely to need of a message."""
+        self._recollector.take_note(session, entry)
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
         """Writes summaries, with a model where there is one, then swaps them in."""
         book = await self._books.open(session)
         task = self._task(book, request.custom_instructions or "")
         reason = "forced" if request.force else "asked"
-        return await compact(task, self._quick, session, book, request, reason)
+        recalled = await self._recollector.open(session, "", book.view.cut if book.view else None)
+        gone = recalled.tokens if request.force else 0
+        outcome = await compact(task, self._quick, session, book, request, reason, recalled=gone)
+        if outcome.compacted:
+            recalled.forget()
+            recalled.be_quiet()
+            await recalled.save()
+        return outcome
 
     async def after_turn(self, session: Session, request: AfterTurnRequest) -> None:
         """Makes room where it must be; starts the rest of what is due in the background."""
@@ -169,7 +165,7 @@ class LosslessEngine(StoringEngine):
         """Whether everything fits as it is; a compaction makes it fit."""
         book = await self._books.open(session)
         tokens = await current_tokens(session, book, request.budget)
-        tokens += await hints_cost(session, book.view) if book.view else 0
+        tokens += (await self._recollector.open(session, "", book.view.cut)).tokens if book.view else 0
         fits = tokens <= request.budget
         return PreflightOutcome(fits=fits, estimated_tokens=tokens, action="none" if fits else "compact")
 

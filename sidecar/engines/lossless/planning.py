@@ -9,10 +9,8 @@ from sidecar.engine.calls import Kept, Made
 from sidecar.engine.entry import Entry
 from sidecar.engine.session import Session
 from sidecar.engine.window import Window, cut_window
-from sidecar.engines.lossless.book import Book
+from sidecar.engines.lossless.book import Book, Segment, View, cost_of, segment_of, total
 from sidecar.engines.lossless.forest import VIEW, Forest, Gap, Outline
-from sidecar.engines.lossless.hints import Hint
-from sidecar.engines.lossless.view import Segment, View, cost_of, segment_of, total
 from sidecar.engines.lossless.writing import LEAST_TOKENS, Task, condensed, leaf
 from sidecar.store.stored import SummaryNode
 
@@ -30,13 +28,12 @@ class Plan(NamedTuple):
     tokens: int
 
 
-def items_of(view: View | None, window: Window, hints: Sequence[Hint] = ()) -> list[Kept | Made]:
-    """System messages, summaries, then messages in full, each hint behind its anchor."""
+def items_of(view: View | None, window: Window) -> list[Kept | Made]:
+    """System messages, summaries, then messages in full."""
     items: list[Kept | Made] = [Kept(entry, "system") for entry in window.system]
     items += [segment.as_message() for segment in view.segments] if view else []
     for entry in window.entries:
         items.append(Kept(entry, "system" if entry.role == "system" else "recent"))
-        items += [hint.as_message() for hint in hints if hint.anchor == entry.message_id]
     return items
 
 

@@ -1,16 +1,21 @@
-"""Writes summaries: of messages, and of summaries."""
+"""Writes summaries: of messages, of summaries, and again where a model owes them."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from msgspec import json
 
 from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
+from sidecar.engine.session import Session
+from sidecar.engines.lossless.book import Book
 from sidecar.engines.lossless.defaults import Tuning
-from sidecar.engines.lossless.forest import NODE, node_id
+from sidecar.engines.lossless.forest import NODE, Gap, node_id
+from sidecar.messages.pairing import units
 from sidecar.messages.text import plain_text
 from sidecar.store.stored import SummaryNode
 from sidecar.summarize.contract import SourceMessage, Summariser, Summary, SummaryRequest, tokens_to_shorten
@@ -133,3 +138,208 @@ def _node(
         depth=depth,
         sources=sources,
     )
+
+
+SPARED = 2
+"""Newest summaries of a depth that stay fine."""
+
+
+async def grow(task: Task, session: Session, book: Book) -> bool:
+    """Summarise what is older than the newest run, without a model; false where the history changed."""
+    async with book.shared.writing:
+        while True:
+            if not await _fill_gap(task, session, book):
+                return False
+            if await _condense(task, session, book):
+                continue
+            run = await next_run(
+                session, book.forest.covered + 1, session.history.count, task.tuning.leaf_source_tokens
+            )
+            if not run or run[-1].position == session.history.count:
+                break
+            if not await book.shared.keep_node(session, await leaf(task, run)):
+                return False
+        await book.shared.keep_mark(session)
+    return True
+
+
+async def _fill_gap(task: Task, session: Session, book: Book) -> bool:
+    """Summarise messages that were put in between summaries."""
+    for gap in book.forest.gaps():
+        first = gap.first
+        while first <= gap.last:
+            run = await _whole_gap(task, session, Gap(first, gap.last))
+            if not run or not await book.shared.keep_node(session, await leaf(task, run)):
+                return False
+            first = (run[-1].position or gap.last) + 1
+    return True
+
+
+async def _whole_gap(task: Task, session: Session, gap: Gap) -> list[Entry]:
+    tokens = task.tuning.leaf_source_tokens
+    return await next_run(session, gap.first, gap.last, tokens, rest=True)
+
+
+async def _condense(task: Task, session: Session, book: Book) -> bool:
+    """Condense the oldest summaries of a depth that has gathered enough; false where none has."""
+    ripe = book.forest.ripe(task.tuning.fan_in, SPARED)
+    if ripe is None:
+        return False
+    nodes = await session.summary_nodes([node.node_id for node in ripe])
+    nodes.sort(key=lambda node: node.first_position)
+    return len(nodes) == len(ripe) and await book.shared.keep_node(session, await condensed(task, nodes))
+
+
+SLICE = 48
+"""Messages that are read at a time."""
+LONGEST = 2000
+"""Messages after which a run ends even inside a unit, so that a broken history is summarised too."""
+TURN_WITHIN = 8
+"""Messages within which the end of a run is moved on to the end of its turn."""
+
+
+async def next_run(
+    session: Session, first: int, last: int, tokens: int, *, rest: bool = False
+) -> list[Entry]:
+    """The messages from position `first` on that hold about `tokens` tokens, ending with a whole unit.
+
+    Nothing behind `last` is taken. Empty where there are fewer tokens, unless the `rest` is wanted too.
+    """
+    entries: list[Entry] = []
+    total, reach = 0, 0
+    while True:
+        start = first + len(entries)
+        more = await session.history.read(start, min(start + SLICE - 1, last)) if start <= last else []
+        entries += more
+        ended = not more or entries[-1].position == last
+        while reach < len(entries) and total < tokens:
+            total += entries[reach].tokens
+            reach += 1
+        if total >= tokens or (rest and ended):
+            end = _end(entries, reach, ended=ended)
+            if end or ended or len(entries) >= LONGEST:
+                return entries[: end or (len(entries) if rest or len(entries) >= LONGEST else 0)]
+        elif ended:
+            return []
+
+
+def _end(entries: Sequence[Entry], least: int, *, ended: bool) -> int:
+    """Where the run ends at the earliest: behind a whole unit, best behind a turn; 0 where none is seen."""
+    inside: set[int] = set()
+    for unit in units([entry.reading for entry in entries]):
+        inside.update(range(unit.indices[0] + 1, unit.indices[-1] + 1))
+    known = len(entries) if ended else len(entries) - TURN_WITHIN
+    ends = [end for end in range(least, len(entries) + 1) if end not in inside]
+    ends = [end for end in ends if end < known or (ended and end == len(entries))]
+    if not ends:
+        return 0
+    for end in ends:
+        if end - ends[0] <= TURN_WITHIN and end < len(entries) and entries[end].opens_turn:
+            return end
+    return ends[0]
+
+
+DEBT_STATE = "debt"
+MOST_DEBT = 200
+"""Summaries that are remembered as owed; the newest ones."""
+
+
+class Upgraded(NamedTuple):
+    """What came of it."""
+
+    by_model: int
+    owed: list[str]
+    """Ids of summaries that the model failed to write."""
+    current: bool
+    """False where the history changed meanwhile."""
+
+
+async def upgrade(
+    task: Task, session: Session, book: Book, node_ids: Sequence[str], progress: tuple[int, int] = (10, 90)
+) -> Upgraded:
+    """Write these summaries again, finer ones first, each kept as soon as it is written.
+
+    `progress` is told meanwhile, from one percentage to the other.
+    """
+    begin, end = progress
+    by_model = 0
+    owed: list[str] = []
+    nodes = await _with_short_sources(task, session, node_ids)
+    nodes.sort(key=lambda node: (node.depth, node.first_position))
+    for number, node in enumerate(nodes):
+        span = f"messages {node.first_position} to {node.last_position}"
+        session.progress(f"summarising {span}", begin + (end - begin) * number // len(nodes))
+        again = await _again(task, session, node)
+        if again is None:
+            continue
+        again, is_due = again
+        waits = not is_due and not set(owed).isdisjoint(node.sources)
+        if again.quality == "deterministic" and (is_due or waits):
+            owed.append(node.node_id)
+            if not task.instructions:
+                continue
+        if not await book.shared.keep_node(session, again):
+            return Upgraded(by_model, owed, current=False)
+        by_model += again.quality != "deterministic"
+    return Upgraded(by_model, owed, current=True)
+
+
+async def _with_short_sources(task: Task, session: Session, node_ids: Sequence[str]) -> list[SummaryNode]:
+    """The summaries, and what stands unshortened in them: there a model writes the parts."""
+    found: dict[str, SummaryNode] = {}
+    waiting = [node for node in await session.summary_nodes(node_ids) if node.node_id.startswith(NODE)]
+    while waiting:
+        node = waiting.pop()
+        found[node.node_id] = node
+        sources = await session.summary_nodes(node.sources) if node.sources else []
+        if sources and not is_for_model(task, condensed_request(task, sources)):
+            waiting += [s for s in sources if s.quality == "deterministic" and s.node_id not in found]
+    return list(found.values())
+
+
+async def debt_of(session: Session) -> list[str]:
+    """Ids of the summaries that a model still owes."""
+    kept = await session.state(DEBT_STATE)
+    return json.decode(kept, type=list[str]) if kept else []
+
+
+async def save_debt(session: Session, paid: Iterable[str], owed: Iterable[str]) -> None:
+    """Take some off, put others on: last, so that none that fails again stands in front of the rest."""
+    before = await debt_of(session)
+    again = list(dict.fromkeys(owed))
+    gone = {*paid, *again}
+    after = [*(node_id for node_id in before if node_id not in gone), *again][-MOST_DEBT:]
+    if after != before:
+        await session.save_state(DEBT_STATE, json.encode(after) if after else None)
+
+
+async def _again(task: Task, session: Session, node: SummaryNode) -> tuple[SummaryNode, bool] | None:
+    """The node with another text, and whether a model should have written that.
+
+    `None` where its sources are not there any more.
+    """
+    if node.sources:
+        sources = await session.summary_nodes(node.sources)
+        if len(sources) != len(node.sources):
+            return None
+        sources = sorted(sources, key=lambda source: source.first_position)
+        is_due = is_for_model(task, condensed_request(task, sources))
+        written = await condensed(task, sources)
+    else:
+        run = await session.history.read(node.first_position, node.last_position)
+        if not run:
+            return None
+        is_due = is_for_model(task, leaf_request(task, run))
+        written = await leaf(task, run)
+    again = SummaryNode(
+        node_id=node.node_id,
+        first_position=node.first_position,
+        last_position=node.last_position,
+        text=written.text,
+        tokens=written.tokens,
+        quality=written.quality,
+        created_ms=written.created_ms,
+        depth=node.depth,
+        sources=node.sources,
+    )
+    return again, is_due

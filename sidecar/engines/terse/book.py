@@ -18,7 +18,7 @@ from msgspec import MsgspecError, Struct, json
 from sidecar.engine.entry import Entry
 from sidecar.engine.session import Session
 from sidecar.engine.signature import digest
-from sidecar.engines.terse.scribe import LogLine, Scribe
+from sidecar.engines.terse.log import LogLine, Scribe
 
 STATE = "log"
 NEAR, FARTHEST = 2_000, 20_000

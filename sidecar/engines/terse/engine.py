@@ -10,21 +10,23 @@ from sidecar.engine.calls import (
     CompactOutcome,
     CompactRequest,
     Kept,
-    Made,
     PreflightOutcome,
 )
 from sidecar.engine.contract import EngineInfo, StoringEngine
 from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
 from sidecar.engine.window import FARTHEST
-from sidecar.engines.terse.planning import Plan, Planner
-from sidecar.engines.terse.recent import load, save
-from sidecar.engines.terse.teaching import TEACHING
+from sidecar.engines.recollector import Recollector
+from sidecar.engines.terse.log import TEACHING
+from sidecar.engines.terse.planning import Planner, load, save
 from sidecar.messages.terse_tags import may_have_tags, strip_parts
 
 if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect, Role
 
+RECALLED, MOST_RECALLED = 0.25, 800
+"""Bounds of what is recalled at once, as a share of the room and in tokens: the window moves at every turn,
+and recalled text goes with it."""
 COMPACT_TO = 0.5
 """Share of the budget that a compaction to `threshold` leaves."""
 
@@ -33,12 +35,13 @@ class TerseEngine(StoringEngine):
     """An activity log of older turns, the last turns in full."""
 
     info = EngineInfo(id="terse", name="Terse", version="1.0")
-    settings_model = "sidecar.engines.terse.settings:TerseSettings"
+    settings_model = "sidecar.engines.settings:TerseSettings"
     shared_state = ()
 
     def __init__(self, host: EngineHost) -> None:
         super().__init__(host)
         self._planner = Planner(host)
+        self._recollector = Recollector(host)
         self._teaching_tokens = 0
 
     def display(self, raw: bytes, role: Role, dialect: Dialect) -> bytes | None:
@@ -51,10 +54,27 @@ class TerseEngine(StoringEngine):
     async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
         """System messages, the log, the reply to it, then the recent turns."""
         before = await load(session)
-        plan = await self._planner.plan(session, request.budget - self._teaching(session), before)
+        room = request.budget - self._teaching(session)
+        plan = await self._planner.plan(session, room, before)
+        most = min(int(room * RECALLED), MOST_RECALLED)
+        is_whole = (await session.timeline.tail(room)).whole
+        cut = None if is_whole else plan.window.cut
+        recalled = await self._recollector.open(session, request.prompt, cut)
+        if recalled.tokens and plan.tokens + recalled.tokens > room:
+            plan = await self._planner.plan(session, room - recalled.tokens, before)
+        if cut and not recalled.tokens:
+            spared = min(recalled.wanted(room), most)
+            if plan.tokens + spared > room:
+                plan = await self._planner.plan(session, room - spared, before)
         if plan.state != before:
             await save(session, plan.state)
-        return Assembly(items=_items(plan), system_prompt_addition=TEACHING)
+        front = [*(Kept(entry, "system") for entry in plan.window.system), *plan.log.messages()]
+        log = plan.tokens - plan.window.tokens
+        if cut:
+            await recalled.fill(plan.window, room, log, most=most)
+        await recalled.save()
+        items = recalled.placed(front, plan.window.entries)
+        return Assembly(items=items, system_prompt_addition=TEACHING)
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
         """Moves the window; what leaves it stays stored."""
@@ -93,11 +113,3 @@ def _target(request: CompactRequest, current: int) -> int:
     """Tokens that a compaction should leave; with `force`, always less than there are now."""
     target = int(request.budget * (COMPACT_TO if request.target == "threshold" else 1.0))
     return min(target, current // 2) if request.force else target
-
-
-def _items(plan: Plan) -> list[Kept | Made]:
-    items: list[Kept | Made] = [Kept(entry, "system") for entry in plan.window.system]
-    items += plan.log.messages()
-    return items + [
-        Kept(entry, "system" if entry.role == "system" else "recent") for entry in plan.window.entries
-    ]

@@ -15,7 +15,7 @@ from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
 from sidecar.messages.marks import Marks
 from sidecar.messages.text import plain_text
-from sidecar.recall.remarks import Remark
+from sidecar.recall.retrieval import Remark
 from sidecar.store.search import SearchHit, SearchQuery, SearchResult
 
 if TYPE_CHECKING:

@@ -171,6 +171,13 @@ class Search(Part):
     """Index parts of words too, by default not in PostgreSQL; else a search for them reads the messages."""
 
 
+class Recall(Part):
+    """`[recall]`: older messages that the prompt calls for, where the history no longer fits."""
+
+    share: float = Field(default=0.6, ge=0, le=0.75)
+    """Share of the budget that they may take; 0 recalls nothing."""
+
+
 class Model(Part):
     """`[model]`: a model behind an OpenAI-compatible endpoint (extra `http`)."""
 
@@ -275,6 +282,7 @@ class Configuration(Part):
     pruning: Pruning = Pruning()
     tokens: Tokens = Tokens()
     search: Search = Search()
+    recall: Recall = Recall()
     model: Model = Model()
     episodes: Episodes = Episodes()
     retention: Retention = Retention()

@@ -420,6 +420,7 @@ def _merged(
         telemetry=merged.telemetry.enabled,
         search_meaning=merged.search.meaning,
         search_substrings=merged.search.substrings,
+        recall_share=merged.recall.share,
         warnings=tuple(warnings),
     )
 

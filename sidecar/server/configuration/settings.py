@@ -171,6 +171,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether messages are searched by their meaning too."""
     search_substrings: bool | None = None
     """Whether parts of words are indexed."""
+    recall_share: float = 0.6
+    """Share of a budget that older messages may take that the prompt calls for."""
     warnings: tuple[str, ...] = ()
     """Unknown keys and the like, for the log."""
 

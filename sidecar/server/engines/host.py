@@ -103,6 +103,11 @@ class HostServices:
         self._sidecar.session_changed(session.session_id, "compacted")
 
     @property
+    def recall_share(self) -> float:
+        """Share of a budget that may be recalled."""
+        return self._sidecar.settings.recall_share
+
+    @property
     def configured(self) -> BaseModel | None:
         """The engine's settings, `None` where nothing is configured."""
         return self._configured

@@ -381,6 +381,7 @@ class EngineLoader:
             message_format=self._message_format,
             capabilities=self._capabilities,
             counter=self._settings.token_counter,
+            recall_share=self._settings.recall_share,
         )
 
     def usable(self, engine_id: str) -> Found:

@@ -136,7 +136,8 @@ class EngineApplication:
         kind = load_engine(self._found)
         settings = validated_settings(kind, config.settings)
         capabilities = frozenset(options.host_capabilities or ())
-        engine = kind(ChildHost(self._peer, self._found.id, capabilities, count, settings))
+        host = ChildHost(self._peer, self._found.id, capabilities, count, settings, config.recall_share)
+        engine = kind(host)
         return engine, ChildTools(engine, self._peer, reader, count)
 
 

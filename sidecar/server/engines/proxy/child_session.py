@@ -246,8 +246,10 @@ class ChildHost:
         capabilities: frozenset[str],
         counter: TokenCounter,
         settings: BaseModel | None,
+        recall_share: float,
     ) -> None:
         self._peer = peer
+        self.recall_share = recall_share
         self._capabilities = capabilities
         self._counter = counter
         self._configured = settings

@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct, json
@@ -84,6 +84,7 @@ class ProcessPlan(Struct, frozen=True, kw_only=True):
     message_format: MessageFormat
     capabilities: frozenset[str]
     counter: str
+    recall_share: float = 0.0
 
     def command(self) -> list[str]:
         """The command line; `-P` keeps the working folder out of the import path."""
@@ -98,7 +99,8 @@ class ProcessPlan(Struct, frozen=True, kw_only=True):
 
     def handshake(self) -> InitializeParams:
         """The params of `initialize`."""
-        settings = EngineSettings(dict(self.config), self.counter)  # pyright: ignore[reportArgumentType]
+        counter = cast(Any, self.counter)
+        settings = EngineSettings(dict(self.config), counter, self.recall_share)
         options = ContextEngineOptions(
             protocol_version=LATEST,
             host_capabilities=sorted(self.capabilities),

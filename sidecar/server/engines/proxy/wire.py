@@ -305,6 +305,8 @@ class EngineSettings(Wire):
     settings: dict[str, Any] = {}
     """`plugins.entries.<id>.config`, not validated yet."""
     counter: Literal["auto", "o200k", "cl100k", "estimate"] = "auto"
+    recall_share: float = 0.0
+    """`recall.share` of the configuration."""
 
 
 class Packer:

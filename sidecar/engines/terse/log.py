@@ -1,15 +1,30 @@
-"""Writes the lines of the activity log while a session's messages pass by, oldest first."""
+"""The activity log: the lines that messages bring, and how they stand in an answer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from sidecar.engine.calls import Made
 from sidecar.engine.entry import Entry
 from sidecar.messages.terse_tags import may_have_tags, one_line, summaries
+
+TEACHING = (
+    "End every answer with one <terse> tag that records in one line what was done, for example "
+    "<terse>Moved date parsing into dates.py; strict ISO only, since the API sends nothing else</terse>. "
+    "Name the key decisions and why they were made, and the files, ids and values that will matter later; "
+    'something like "updated the page" is of no use. The user never sees the tag. '
+    "Earlier turns are shown to you as these lines only, under the heading [Context -- Activity Log]. "
+    "Nothing is lost: when a line does not say enough, call context_search rather than guess or ask again, "
+    'with mode "search" for exact words, "relevant" for a question, "turn" for everything in a turn such '
+    "as t7."
+)
+ACKNOWLEDGEMENT = "Noted. I go by the log, and look up what I need of earlier turns with context_search."
+
 
 LONGEST_LINE = 2000
 """Characters of what one tag may say; the rest is cut off."""
@@ -145,3 +160,54 @@ def _first_sentence(text: str) -> str:
     sentences = (one_line(sentence) for sentence in _SENTENCE_END.split(text))
     first = next((sentence for sentence in sentences if any(map(str.isalnum, sentence))), "")
     return first if len(first) <= LONGEST_SENTENCE else first[: LONGEST_SENTENCE - 1].rstrip() + "…"
+
+
+HEADER = "[Context -- Activity Log]"
+FRAME_TOKENS = 90
+"""At most what header, acknowledgement, and the marks that tell both from the host's messages, take."""
+
+
+class ActivityLog(NamedTuple):
+    """The lines that are shown, and the last position that they stand for."""
+
+    lines: Sequence[LogLine]
+    upto: int
+
+    @property
+    def tokens(self) -> int:
+        """At most what the log and the reply take, before calibration; 0 without lines."""
+        return FRAME_TOKENS + sum(line.tokens for line in self.lines) if self.lines else 0
+
+    def newest(self, tokens: int) -> ActivityLog:
+        """The log without as many of its oldest lines as it takes to have at most `tokens` tokens."""
+        left = tokens - FRAME_TOKENS
+        begin = len(self.lines)
+        while begin and self.lines[begin - 1].tokens <= left:
+            begin -= 1
+            left -= self.lines[begin].tokens
+        return ActivityLog(self.lines[begin:], self.upto)
+
+    @property
+    def floor(self) -> int:
+        """The position of the first message that the log speaks of; behind `upto` where it has no line."""
+        stored = (line.position for line in self.lines if line.position)
+        return next(stored, self.upto + 1)
+
+    def messages(self) -> list[Made]:
+        """The log and the reply; nothing without lines."""
+        if not self.lines:
+            return []
+        stamp = self.lines[-1].timestamp_ms
+        since = self.lines[0].since
+        log = Made(
+            role="user",
+            kind="activityLog",
+            ref="log",
+            text="\n".join((HEADER, *(line.text for line in self.lines))),
+            timestamp_ms=stamp,
+            covers=(since, self.upto) if since else None,
+        )
+        reply = Made(
+            role="assistant", kind="activityLog", ref="ack", text=ACKNOWLEDGEMENT, timestamp_ms=stamp
+        )
+        return [log, reply]

@@ -1,20 +1,111 @@
-"""The one summary that stands for everything before the window."""
+"""The `default` engine: one summary of older messages, recent ones intact."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, json, structs
 
-from sidecar.engine.calls import Made
+from sidecar.engine.calls import CompactRequest, Kept, Made
+from sidecar.engine.contract import EngineInfo
 from sidecar.engine.entry import Entry
 from sidecar.engine.session import Session
 from sidecar.engine.signature import digest as digest_of
+from sidecar.engine.window import Window
+from sidecar.engines.windowed import WindowedEngine
 from sidecar.messages import fence
 from sidecar.messages.contract import Mark
 from sidecar.messages.text import plain_text
 from sidecar.summarize.contract import SourceMessage, Summariser, SummaryRequest
 from sidecar.tokens.message_cost import MESSAGE_OVERHEAD
+
+if TYPE_CHECKING:
+    from sidecar.engines.settings import DefaultSettings
+
+SUMMARY_TOKENS = 1500
+COMPACT_TO = 0.5
+SUMMARY_SHARE = 0.25
+"""Share of a budget that the summary takes at most; half of it where older messages are recalled as well."""
+LEAST_SUMMARY = 200
+"""Tokens below which passages say more than a summary does."""
+SOURCES = 400
+"""Messages that one summary is made of at most, the newest ones; what is older stays stored."""
+
+
+class DefaultEngine(WindowedEngine["Digest"]):
+    """One summary of older messages, the recent ones intact."""
+
+    info = EngineInfo(id="default", name="Default", version="1.0")
+    settings_model = "sidecar.engines.settings:DefaultSettings"
+
+    async def front(self, session: Session) -> Digest | None:
+        """The summary, which knows where the window begins."""
+        return await load(session)
+
+    async def move(self, session: Session, window: Window, front: Digest | None, most: int) -> Digest | None:
+        """The summary moved on to the window's cut, without a model."""
+        if not window.entries:  # which holds for this answer alone
+            return front
+        return await self._advance(session, window, front, most, self.host.extractive)
+
+    async def advance(
+        self, session: Session, window: Window, front: Digest | None, request: CompactRequest, most: int
+    ) -> Digest | None:
+        """Summarises the older part of the window, with the host's model where it has one."""
+        session.progress("summarising", 10)
+        wishes = request.custom_instructions or ""
+        advanced = await self._advance(session, window, front, most, self.host.summariser, wishes)
+        return None if advanced is front else advanced
+
+    async def settled(
+        self, session: Session, window: Window, front: Digest | None, room: int
+    ) -> tuple[Digest | None, list[Kept | Made]]:
+        """The system messages, and the summary where the window leaves it room."""
+        if front and front.shown_tokens and window.tokens + front.tokens > room:
+            front = structs.replace(front, left_out=True)
+            await save(session, front)
+        items: list[Kept | Made] = [Kept(entry, "system") for entry in window.system]
+        if front and front.text and not front.left_out:
+            items.append(front.as_message())
+        return front, items
+
+    def shown(self, front: Digest | None) -> int:
+        """Tokens of the summary where it is sent."""
+        return front.shown_tokens if front else 0
+
+    def reserve(self, room: int) -> int:
+        """Tokens of some room that are kept free for the summary; none where they are too few to say much."""
+        settings = self._settings
+        most = settings.summaryTokens if settings else SUMMARY_TOKENS
+        share = SUMMARY_SHARE / 2 if self.recollector.share else SUMMARY_SHARE
+        summary = min(most, int(room * share))
+        return summary if summary >= LEAST_SUMMARY or not self.recollector.share else 0
+
+    def compaction_share(self) -> float:
+        """Share of the budget that a compaction to `threshold` leaves."""
+        return self._settings.compactTo if self._settings else COMPACT_TO
+
+    async def _advance(
+        self,
+        session: Session,
+        window: Window,
+        digest: Digest | None,
+        target: int,
+        summariser: Summariser,
+        instructions: str = "",
+    ) -> Digest | None:
+        """The summary moved on to the window's cut; `digest` as it was where that was not possible."""
+        if window.cut is None or (digest and digest.cut == window.cut):
+            return digest
+        dropped = await session.timeline.before(window.cut, SOURCES, digest.cut if digest else None)
+        advanced = await extend(summariser, digest, dropped, window.cut, target, session.count, instructions)
+        return advanced if await replace(session, digest, advanced) else digest
+
+    @property
+    def _settings(self) -> DefaultSettings | None:
+        return cast("DefaultSettings | None", self.host.configured)
+
 
 STATE = "digest"
 PREFACE = "Summary of the conversation so far:\n"
@@ -37,7 +128,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     written_ms: int
     """Time stamp of the newest message covered."""
     left_out: bool = False
-    """The newest messages needed its room; it comes back once the window is cut, which ends the prefix."""
+    """Whether the newest messages needed its room; it comes back with the next cut, which ends the prefix."""
 
     @property
     def shown_tokens(self) -> int:

@@ -1,0 +1,504 @@
+"""Recalls what a situation calls for of the messages that an engine no longer sends.
+
+What is recalled stands in messages behind the newest ones, and keeps its place and its bytes until the window
+begins elsewhere: so it costs the provider's prompt cache nothing of what stands in front of it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import MsgspecError, Struct, json, structs
+
+from sidecar.engine.calls import Kept, Made
+from sidecar.engine.entry import Entry
+from sidecar.engine.host import EngineHost
+from sidecar.engine.session import Session
+from sidecar.engine.signature import digest
+from sidecar.engine.window import SLACK, Window, tokens_of
+from sidecar.messages import fence
+from sidecar.messages.contract import Mark
+from sidecar.messages.pairing import units
+from sidecar.messages.text import fold, plain_text
+from sidecar.recall.instructions import Instruction, standing, standing_since
+from sidecar.recall.passages import rough_tokens
+from sidecar.recall.plans import PlanFound, newest_of, newest_plan
+from sidecar.recall.recollection import Noted, Recollection, write_notes
+from sidecar.recall.retrieval import REACH, Remark, as_whole, retrieve
+from sidecar.recall.situations import situation
+from sidecar.recall.working_set import WorkingSet, take_note
+from sidecar.store.search import SearchQuery, SearchResult
+from sidecar.tokens.contract import TokenCounter
+from sidecar.tokens.message_cost import MESSAGE_OVERHEAD, readable_text
+
+MARGIN = 0.97
+"""Share of the budget that is filled: providers count in another way than we do."""
+LEAST = 120
+"""Tokens of room below which nothing is recalled."""
+GROWN = 1.25
+"""How much more room there must be to recall more for the same prompt."""
+FIRST_SHARE, SMALL, FIRST = 0.8, 1000, 4000
+"""Bounds of the first recollection behind a cut: a share of what may be recalled (all up to `SMALL` tokens),
+and tokens."""
+LATER_SHARE, LATER = 0.15, 400
+"""Bounds of what one later prompt recalls: a share of the room left, since the next messages need most of it,
+and tokens."""
+NOTES, FEW_NOTES, SHORT_OF_ROOM = 2000, 250, 0.5
+"""Tokens of notes at most; those that a small room gives to notes too, and the share that it gives."""
+
+
+class Block(Struct, frozen=True, array_like=True):
+    """What was recalled at one moment."""
+
+    anchor: str
+    """Id of the message behind which it stands; empty in front of the window."""
+    prompt: str
+    """Stands for the prompt that called for it."""
+    budget: int
+    """Tokens that the answer had."""
+    text: str
+    tokens: int
+    """What it takes, before calibration."""
+    shown: list[tuple[int, int]]
+    """Position and part of each passage."""
+    reasons: list[tuple[int, str]]
+    """Why each message that it quotes was recalled."""
+    ref: str
+    """Names the block; it stays when a message that was not stored yet gets another id."""
+    timestamp_ms: int
+
+    def as_message(self) -> Made:
+        """The block as an item of an answer."""
+        return Made(
+            role="user",
+            kind="recall",
+            ref=self.ref,
+            text=self.text,
+            timestamp_ms=self.timestamp_ms,
+            lasting=True,
+            quotes=tuple(self.reasons),
+        )
+
+
+class Recalled(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything that was recalled since the window began where it does."""
+
+    cut: str = ""
+    """Id of the message at which the window begins."""
+    quiet: str = ""
+    """Stands for the prompt of the turn in which the host asked for room: it recalls notes alone."""
+    blocks: list[Block] = []
+
+    @property
+    def plain_tokens(self) -> int:
+        """What the blocks take, before calibration."""
+        return sum(block.tokens for block in self.blocks)
+
+
+STATE = "recalled"
+LOOK_BACK, LOOK_BACK_TOKENS = 1200, 60_000
+"""Messages, and tokens, in front of the window whose values are noted."""
+ANCHOR_TOKENS, ANCHOR_REACH = 4096, 64
+"""Tokens and messages from the end among which the last whole unit is looked for."""
+NEWEST_TEXTS = 3
+"""Messages at the end that a short prompt is read with."""
+SOME = Mark("recall", "01234567")
+"""As long as the mark of any block."""
+
+
+class Recollector:
+    """Recalls for the sessions of one engine; what it read of them is kept for the next prompt."""
+
+    def __init__(self, host: EngineHost) -> None:
+        self._host = host
+        self._sessions: OrderedDict[tuple[str, str], SessionRemarks] = OrderedDict()
+        self.measure = Measure(host.tokens)
+
+    @property
+    def share(self) -> float:
+        """Share of a budget that may be recalled; 0 where recall is off."""
+        return self._host.recall_share
+
+    async def open(self, session: Session, prompt: str, cut: str | None) -> Recollections:
+        """What was recalled since the window begins at `cut`, with what the prompt leaves of it."""
+        entries = (await session.timeline.tail(ANCHOR_TOKENS)).entries
+        asked = await _asked_last(session)
+        kept = await _load(session)
+        if not cut or kept.cut != cut or not self.share:
+            kept = Recalled(quiet=kept.quiet)
+        return Recollections(self, session, prompt or asked, asked, _anchor(entries), kept)
+
+    def known(self, session: Session) -> SessionRemarks:
+        """The history of a session as it was read so far."""
+        key = (session.session_id, session.history.version)
+        known = self._sessions.get(key)
+        if known is None:
+            known = self._sessions[key] = SessionRemarks()
+        known.session = session
+        self._sessions.move_to_end(key)
+        if len(self._sessions) > KEPT_SESSIONS:
+            self._sessions.popitem(last=False)
+        return known
+
+    def take_note(self, session: Session, entry: Entry) -> None:
+        """Read a message that was just stored, so that the next answer finds that done."""
+        if self.share:
+            self.known(session).note(entry)
+            take_note(entry.reading)
+
+
+class Recollections:
+    """What was recalled of one session, for the length of a call."""
+
+    def __init__(
+        self,
+        recollector: Recollector,
+        session: Session,
+        prompt: str,
+        asked: str,
+        anchor: Entry | None,
+        kept: Recalled,
+    ) -> None:
+        self._recollector = recollector
+        self._session = session
+        self._anchor = anchor
+        self._kept = kept
+        self.prompt = prompt
+        self.is_sent_apart = fold(asked) != fold(prompt)
+        """Whether the prompt is not in the history: then the host sends it itself."""
+        self._key = digest(fold(prompt))
+        self._now = _without_unused(kept, anchor, self._key)
+
+    @property
+    def tokens(self) -> int:
+        """What all of it takes of a budget."""
+        return self._session.calibrated(self._now.plain_tokens)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of it."""
+        return [block.text for block in self._now.blocks]
+
+    def forget(self) -> None:
+        """Let go of everything, since the window begins elsewhere."""
+        self._now = structs.replace(self._now, blocks=[])
+
+    def be_quiet(self) -> None:
+        """Recall notes alone for the prompt of this turn: whoever asks for room wants to have it."""
+        self._now = structs.replace(self._now, quiet=self._key)
+
+    def wanted(self, room: int) -> int:
+        """Tokens that a first recollection may take of so many."""
+        share = int(room * self._recollector.share)
+        return min(max(int(share * FIRST_SHARE), min(share, SMALL)), FIRST)
+
+    async def fill(self, window: Window, budget: int, spent: int, *, most: int = FIRST) -> None:
+        """Recall what the prompt calls for, where something was cut and there is room.
+
+        `spent` is what stands in front of the window.
+        """
+        share, now = self._recollector.share, self._now
+        now = self._now = _without_lost(now, window, self._anchor)
+        if window.cut is None or not share:
+            return
+        if now.cut != window.cut:
+            now = self._now = structs.replace(now, cut=window.cut)
+        own = [block for block in now.blocks if block.prompt == self._key and self._is_open(block, window)]
+        if own and budget <= own[-1].budget * GROWN:
+            return
+        room = self._room(window, budget, spent, most)
+        block = await self._block(window, budget, _plain(self._session, room))
+        if block is not None:
+            self._now = structs.replace(now, blocks=[*now.blocks, block])
+
+    async def save(self) -> None:
+        """Keep what was recalled, where that is something new."""
+        if self._now != self._kept:
+            await self._session.save_state(STATE, json.encode(self._now))
+            self._kept = self._now
+
+    def placed(self, front: Iterable[Kept | Made], entries: Sequence[Entry]) -> list[Kept | Made]:
+        """What stands in front of the window, then the window with each block behind its anchor."""
+        items: list[Kept | Made] = list(front)
+        blocks: dict[str, list[Block]] = {}
+        for block in self._now.blocks:
+            blocks.setdefault(block.anchor, []).append(block)
+        items += [block.as_message() for block in blocks.pop("", ())]
+        for entry in entries:
+            items.append(Kept(entry, "system" if entry.role == "system" else "recent"))
+            items += [block.as_message() for block in blocks.pop(entry.message_id, ())]
+        return items + [block.as_message() for left in blocks.values() for block in left]
+
+    def _room(self, window: Window, budget: int, spent: int, most: int) -> int:
+        """Tokens that one more block may take."""
+        system = tokens_of(window.system)
+        room = int(budget * MARGIN)
+        free = max(room - system, 0)
+        measure, texts = self._recollector.measure, self.texts
+        excess = measure.excess([*window.system, *window.entries], texts, self.tokens)
+        taken = window.tokens + spent + self.tokens
+        left = room - taken - excess
+        if not window.entries:
+            return min(left, most)
+        slack = int(budget * SLACK) if system * 2 <= budget else system + int(free * SLACK)
+        if not self._now.blocks:
+            return min(left, slack - taken, self.wanted(free), most)
+        later = min(int(left * LATER_SHARE), LATER)
+        return min(later, int(free * self._recollector.share) - self.tokens, most)
+
+    async def _block(self, window: Window, budget: int, room: int) -> Block | None:
+        """What the moment calls for and is not there yet; `None` where that is nothing."""
+        measure = self._recollector.measure
+        count = measure.text
+        room -= framed("", count)
+        if room < LEAST:
+            return None
+        session, known = self._session, self._recollector.known(self._session)
+        before = await _in_front(session, window)
+        last = next((entry.position for entry in reversed(before) if entry.position), 0)
+        shown = [pair for block in self._now.blocks for pair in block.shown]
+        visible = [(entry.position, 0) for entry in window.entries if entry.position]
+        asked = situation(
+            self.prompt, [plain_text(entry.reading) for entry in window.entries[-NEWEST_TEXTS:]]
+        )
+        notes, reasons = "", list[tuple[int, str]]()
+        if not self._now.blocks:
+            notes_room = min(NOTES, int(max(room * SHORT_OF_ROOM, min(FEW_NOTES, room))))
+            standing, plan = await known.standing(last) if last else ((), None)
+            noted = Noted(standing, plan, known.values(before))
+            said = [plain_text(entry.reading) for entry in window.entries]
+            written = write_notes(noted, said, notes_room, count, asked.terms)
+            notes, reasons = written.text, written.reasons
+            room -= count(notes)
+        passages = Recollection(room, count, shown + visible)
+        if self._now.quiet != self._key:
+            passages.add(await retrieve(known, asked, last, reach=REACH), room)
+            if not window.entries:
+                passages.add((as_whole(remark_of(entry)) for entry in reversed(before)), room)
+        text = "\n".join(filter(None, (notes, passages.text())))
+        if not text:
+            return None
+        at = self._anchor
+        anchor = at.message_id if at else ""
+        return Block(
+            anchor=anchor,
+            prompt=self._key,
+            budget=budget,
+            text=text,
+            tokens=framed(text, measure.counted),
+            shown=passages.shown,
+            reasons=[*reasons, *passages.reasons],
+            ref=digest(f"{anchor} {text}")[:8],
+            timestamp_ms=at.timestamp_ms if at else 0,
+        )
+
+    def _is_open(self, block: Block, window: Window) -> bool:
+        """Whether a block is for the turn that is open, and not for the same words in an earlier turn."""
+        ids = [entry.message_id for entry in window.entries]
+        if block.anchor not in ids:
+            return not block.anchor
+        opened = [entry for entry in window.entries[ids.index(block.anchor) + 1 :] if entry.opens_turn]
+        return not opened or (len(opened) == 1 and digest(fold(plain_text(opened[0].reading))) == self._key)
+
+
+class Measure:
+    """Two counts of the same, by the tokenizer and by characters; the larger one holds.
+
+    Many runtimes take four characters, or one of Han, for a token: of English prose that is up to a third
+    more than a tokenizer finds, of source code it is less.
+    """
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+
+    def counted(self, text: str) -> int:
+        """Tokens of a text by the tokenizer, before calibration."""
+        return self._counter.count(text)
+
+    def text(self, text: str) -> int:
+        """Tokens of a text by the count that finds more, before calibration."""
+        return max(self._counter.count(text), rough_tokens(text)) if text else 0
+
+    def excess(self, entries: Iterable[Entry], texts: Iterable[str] = (), counted: int = 0) -> int:
+        """By how many tokens a count of characters finds more in messages, and in our own texts.
+
+        `counted` is what the texts take by the tokenizer.
+        """
+        listed = list(entries)
+        rough = sum(rough_tokens(readable_text(entry.reading)) + MESSAGE_OVERHEAD for entry in listed)
+        rough += sum(rough_tokens(text) + FENCE for text in texts)
+        return max(rough - tokens_of(listed) - counted, 0)
+
+
+FENCE = 16 + MESSAGE_OVERHEAD
+"""Tokens of the marks around a text of our own, by characters."""
+KEPT_SESSIONS = 32
+KEPT_REMARKS = 2000
+"""Messages of one session that are kept as text."""
+GAP = 3
+"""Messages between two wanted ones up to which they are read in one go."""
+NEW = 200
+"""Messages that are read for instructions; of more, those with telling words are searched for."""
+SPAN = 2400
+"""Messages whose values are kept together at most; then the newest ones are taken in again."""
+
+
+class SessionRemarks:
+    """What was read of one session; a `RemarkSource` over its history."""
+
+    session: Session
+    """The session as the running call was handed it."""
+
+    def __init__(self) -> None:
+        self._remarks: dict[int, Remark] = {}
+        self._values = WorkingSet()
+        self._first = self._last = 0
+        """Positions of the first and the last message whose values were taken in."""
+        self._standing: Sequence[Instruction] = ()
+        self._plan: PlanFound | None = None
+        self._told = 0
+        """The position up to which these are all instructions, and the plan is the newest one."""
+
+    def note(self, entry: Entry) -> None:
+        """Keep a message that was just stored."""
+        self._remarks[entry.position or 0] = remark_of(entry)
+        if len(self._remarks) > KEPT_REMARKS:
+            del self._remarks[next(iter(self._remarks))]
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        """See `RemarkSource`."""
+        return await self.session.history.search(query)
+
+    async def remarks(self, positions: Sequence[int]) -> dict[int, Remark]:
+        """See `RemarkSource`."""
+        missing = sorted(position for position in set(positions) if position not in self._remarks)
+        for first, last in _runs(missing):
+            for entry in await self.session.history.read(first, last):
+                self._remarks[entry.position or 0] = remark_of(entry)
+        found = {p: self._remarks[p] for p in positions if p in self._remarks and self._remarks[p].text}
+        if len(self._remarks) > KEPT_REMARKS:
+            self._remarks.clear()
+        return found
+
+    def values(self, before: Sequence[Entry]) -> WorkingSet:
+        """The values of these messages, which follow each other, and perhaps of some in front of them."""
+        first, last = (before[0].position, before[-1].position) if before else (None, None)
+        if first is None or last is None:
+            values = WorkingSet()
+            for entry in before:
+                values.add(entry.reading)
+            return values
+        if not (self._first <= first <= self._last + 1 and self._last <= last < self._first + SPAN):
+            self._values, self._first, self._last = WorkingSet(), first, first - 1
+        for entry in before:
+            if entry.position is None or entry.position > self._last:
+                self._values.add(entry.reading)
+        self._last = last
+        return self._values
+
+    async def standing(self, last: int) -> tuple[Sequence[Instruction], PlanFound | None]:
+        """What users said up to the position `last` that is to hold, and the plan that was stated last."""
+        if 0 < self._told <= last <= self._told + NEW:
+            new = await self.remarks(range(self._told + 1, last + 1))
+            self._standing = standing_since(new.values(), self._standing)
+            self._plan = newest_of(new.values(), self._plan)
+        else:
+            self._standing = await standing(self, last)
+            self._plan = await newest_plan(self, last)
+        self._told = last
+        return self._standing, self._plan
+
+
+def remark_of(entry: Entry) -> Remark:
+    """What a message of the session says; nothing where it is a system message or a heartbeat."""
+    reading = entry.reading
+    silent = entry.heartbeat or entry.role == "system"
+    return Remark(
+        entry.position or 0,
+        entry.turn_id,
+        entry.role,
+        entry.timestamp_ms,
+        "" if silent else plain_text(reading),
+        bool(reading.results),
+        bool(reading.calls),
+    )
+
+
+def framed(text: str, count: Callable[[str], int], mark: Mark = SOME) -> int:
+    """What a message with this text and mark takes, before calibration."""
+    return count(fence.sized(mark, text)) + MESSAGE_OVERHEAD
+
+
+async def _in_front(session: Session, window: Window) -> Sequence[Entry]:
+    """The newest messages that the window does not hold."""
+    if window.cut and window.entries:
+        return await session.timeline.before(window.cut, LOOK_BACK)
+    return (await session.timeline.tail(LOOK_BACK_TOKENS)).entries[-LOOK_BACK:]
+
+
+async def _load(session: Session) -> Recalled:
+    """What was recalled, where its places are on the timeline still."""
+    value = await session.state(STATE)
+    try:
+        kept = json.decode(value, type=Recalled) if value else Recalled()
+    except MsgspecError:
+        return Recalled()
+    cut = await session.timeline.resolve(kept.cut) if kept.cut else None
+    if cut is None:
+        return Recalled(quiet=kept.quiet)
+    blocks: list[Block] = []
+    for block in kept.blocks:
+        anchor = await session.timeline.resolve(block.anchor) if block.anchor else ""
+        if anchor is not None:
+            blocks.append(block if anchor == block.anchor else structs.replace(block, anchor=anchor))
+    return structs.replace(kept, cut=cut, blocks=blocks)
+
+
+def _without_unused(kept: Recalled, at: Entry | None, key: str) -> Recalled:
+    """The same without what was recalled at this very place for another prompt, which never came to be."""
+    if at is None:
+        return kept
+    blocks = [block for block in kept.blocks if block.anchor != at.message_id or block.prompt == key]
+    return kept if len(blocks) == len(kept.blocks) else structs.replace(kept, blocks=blocks)
+
+
+def _without_lost(kept: Recalled, window: Window, at: Entry | None) -> Recalled:
+    """The same without what stood behind a message that has left the window, such as a heartbeat's."""
+    places = {"", *(entry.message_id for entry in window.entries)}
+    if at is not None:
+        places.add(at.message_id)
+    blocks = [block for block in kept.blocks if block.anchor in places]
+    return kept if len(blocks) == len(kept.blocks) else structs.replace(kept, blocks=blocks)
+
+
+def _anchor(entries: Sequence[Entry]) -> Entry | None:
+    """The last message behind which a text may stand: not between a call and its results."""
+    newest = entries[-ANCHOR_REACH:]
+    for unit in reversed(units([entry.reading for entry in newest])):
+        if not unit.open:
+            return newest[unit.indices[-1]]
+    return None
+
+
+async def _asked_last(session: Session) -> str:
+    """The text of the user message that opened the newest turn."""
+    newest = (await session.timeline.tail(0)).entries
+    opener = await session.timeline.opener(newest[-1].turn) if newest else None
+    return plain_text(opener.reading) if opener else ""
+
+
+def _plain(session: Session, tokens: int) -> int:
+    """How many tokens before calibration count as at most so many in a budget."""
+    return tokens * tokens // max(session.calibrated(tokens), 1) if tokens > 0 else 0
+
+
+def _runs(positions: Sequence[int]) -> list[tuple[int, int]]:
+    """The positions in runs that are read in one go."""
+    runs: list[tuple[int, int]] = []
+    for position in positions:
+        if runs and position - runs[-1][1] <= GAP:
+            runs[-1] = (runs[-1][0], position)
+        else:
+            runs.append((position, position))
+    return runs
