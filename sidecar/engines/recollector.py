@@ -25,7 +25,7 @@ from sidecar.recall.instructions import Instruction, standing, standing_since
 from sidecar.recall.passages import rough_tokens
 from sidecar.recall.plans import PlanFound, newest_of, newest_plan
 from sidecar.recall.recollection import Noted, Recollection, write_notes
-from sidecar.recall.retrieval import REACH, Remark, as_whole, retrieve
+from sidecar.recall.retrieval import HITS, REACH, Remark, as_whole, retrieve
 from sidecar.recall.situations import situation
 from sidecar.recall.working_set import WorkingSet, take_note
 from sidecar.store.search import SearchQuery, SearchResult
@@ -44,6 +44,8 @@ and tokens."""
 LATER_SHARE, LATER = 0.15, 400
 """Bounds of what one later prompt recalls: a share of the room left, since the next messages need most of it,
 and tokens."""
+FEW_HITS = 24
+"""Messages that are looked at for a later prompt: there is room for no more."""
 NOTES, FEW_NOTES, SHORT_OF_ROOM = 2000, 250, 0.5
 """Tokens of notes at most; those that a small room gives to notes too, and the share that it gives."""
 
@@ -99,6 +101,8 @@ class Recalled(Struct, frozen=True, kw_only=True, omit_defaults=True):
 STATE = "recalled"
 LOOK_BACK, LOOK_BACK_TOKENS = 1200, 60_000
 """Messages, and tokens, in front of the window whose values are noted."""
+NEAREST = 16
+"""Messages in front of the window among which the last stored one is looked for."""
 ANCHOR_TOKENS, ANCHOR_REACH = 4096, 64
 """Tokens and messages from the end among which the last whole unit is looked for."""
 NEWEST_TEXTS = 3
@@ -255,7 +259,8 @@ class Recollections:
         if room < LEAST:
             return None
         session, known = self._session, self._recollector.known(self._session)
-        before = await _in_front(session, window)
+        is_first = not self._now.blocks
+        before = await _in_front(session, window, LOOK_BACK if is_first else NEAREST)
         last = next((entry.position for entry in reversed(before) if entry.position), 0)
         shown = [pair for block in self._now.blocks for pair in block.shown]
         visible = [(entry.position, 0) for entry in window.entries if entry.position]
@@ -263,7 +268,7 @@ class Recollections:
             self.prompt, [plain_text(entry.reading) for entry in window.entries[-NEWEST_TEXTS:]]
         )
         notes, reasons = "", list[tuple[int, str]]()
-        if not self._now.blocks:
+        if is_first:
             notes_room = min(NOTES, int(max(room * SHORT_OF_ROOM, min(FEW_NOTES, room))))
             standing, plan = await known.standing(last) if last else ((), None)
             noted = Noted(standing, plan, known.values(before))
@@ -273,7 +278,8 @@ class Recollections:
             room -= count(notes)
         passages = Recollection(room, count, shown + visible)
         if self._now.quiet != self._key:
-            passages.add(await retrieve(known, asked, last, reach=REACH), room)
+            hits = FEW_HITS if room <= LATER else HITS
+            passages.add(await retrieve(known, asked, last, hits, REACH), room)
             if not window.entries:
                 passages.add((as_whole(remark_of(entry)) for entry in reversed(before)), room)
         text = "\n".join(filter(None, (notes, passages.text())))
@@ -430,10 +436,10 @@ def framed(text: str, count: Callable[[str], int], mark: Mark = SOME) -> int:
     return count(fence.sized(mark, text)) + MESSAGE_OVERHEAD
 
 
-async def _in_front(session: Session, window: Window) -> Sequence[Entry]:
+async def _in_front(session: Session, window: Window, reach: int) -> Sequence[Entry]:
     """The newest messages that the window does not hold."""
     if window.cut and window.entries:
-        return await session.timeline.before(window.cut, LOOK_BACK)
+        return await session.timeline.before(window.cut, reach)
     return (await session.timeline.tail(LOOK_BACK_TOKENS)).entries[-LOOK_BACK:]
 
 
