@@ -44,6 +44,8 @@ and tokens."""
 LATER_SHARE, LATER = 0.15, 400
 """Bounds of what one later prompt recalls: a share of the room left, since the next messages need most of it,
 and tokens."""
+OF_SOURCE = 1 / 3
+"""Share of the messages in front of the window that is recalled at most: more of them had better be sent."""
 FEW_HITS = 24
 """Messages that are looked at for a later prompt: there is room for no more."""
 NOTES, FEW_NOTES, SHORT_OF_ROOM = 2000, 250, 0.5
@@ -262,6 +264,8 @@ class Recollections:
         is_first = not self._now.blocks
         before = await _in_front(session, window, LOOK_BACK if is_first else NEAREST)
         last = next((entry.position for entry in reversed(before) if entry.position), 0)
+        if is_first and window.entries and len(before) < LOOK_BACK:
+            room = min(room, int(tokens_of(before) * OF_SOURCE))
         shown = [pair for block in self._now.blocks for pair in block.shown]
         visible = [(entry.position, 0) for entry in window.entries if entry.position]
         asked = situation(
