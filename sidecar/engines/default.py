@@ -13,6 +13,7 @@ from sidecar.engine.entry import Entry
 from sidecar.engine.session import Session
 from sidecar.engine.signature import digest as digest_of
 from sidecar.engine.window import Window
+from sidecar.engines.defaults import COMPACT_TO, SUMMARY_TOKENS
 from sidecar.engines.windowed import WindowedEngine
 from sidecar.messages import fence
 from sidecar.messages.contract import Mark
@@ -23,8 +24,6 @@ from sidecar.tokens.message_cost import MESSAGE_OVERHEAD
 if TYPE_CHECKING:
     from sidecar.engines.settings import DefaultSettings
 
-SUMMARY_TOKENS = 1500
-COMPACT_TO = 0.5
 SUMMARY_SHARE = 0.25
 """Share of a budget that the summary takes at most; half of it where older messages are recalled as well."""
 LEAST_SUMMARY = 200

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from sidecar.engine.contract import EngineInfo
+from sidecar.engines.defaults import COMPACT_TO
 from sidecar.engines.windowed import PlainWindow
-
-TARGET_SHARE = 0.5
-"""Share of the budget that a compaction to `threshold` leaves."""
 
 
 class FullEngine(PlainWindow):
@@ -16,4 +14,4 @@ class FullEngine(PlainWindow):
 
     def compaction_share(self) -> float:
         """Share of the budget that a compaction to `threshold` leaves."""
-        return TARGET_SHARE
+        return COMPACT_TO

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from sidecar.engine.contract import EngineInfo
+from sidecar.engines.defaults import COMPACT_TO
 from sidecar.engines.windowed import PlainWindow
 
 if TYPE_CHECKING:
     from sidecar.engines.settings import RecallSettings
-
-COMPACT_TO = 0.5
 
 
 class RecallEngine(PlainWindow):

@@ -2,9 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sidecar.engines import default, recall, sliding_window
-from sidecar.engines.lossless import defaults as lossless
-from sidecar.engines.lossless.defaults import Tuning
+from sidecar.engines import defaults
+from sidecar.engines.defaults import Tuning
 
 
 class EngineSettings(BaseModel):
@@ -16,9 +15,9 @@ class EngineSettings(BaseModel):
 class DefaultSettings(EngineSettings):
     """Settings of `default`."""
 
-    summaryTokens: int = Field(default=default.SUMMARY_TOKENS, ge=64, le=32_000)
+    summaryTokens: int = Field(default=defaults.SUMMARY_TOKENS, ge=64, le=32_000)
     """Upper bound for the summary, in tokens; at most an eighth of the budget, a quarter with recall off."""
-    compactTo: float = Field(default=default.COMPACT_TO, gt=0.05, lt=1)
+    compactTo: float = Field(default=defaults.COMPACT_TO, gt=0.05, lt=1)
     """Share of the budget that a compaction to `threshold` leaves."""
 
 
@@ -29,14 +28,14 @@ class SlidingWindowSettings(EngineSettings):
     """Most turns that are sent, the open one included; unset sends as many as the tokens allow."""
     maxTokens: int | None = Field(default=None, ge=100)
     """Most tokens that are sent, where the budget allows more; unset leaves it to the budget."""
-    lowWater: float = Field(default=sliding_window.LOW_WATER, ge=0.1, le=0.9)
+    lowWater: float = Field(default=defaults.LOW_WATER, ge=0.1, le=0.9)
     """Share of the turns or tokens that an eviction leaves, and of the budget that a compaction leaves."""
 
 
 class RecallSettings(EngineSettings):
     """Settings of `recall`."""
 
-    compactTo: float = Field(default=recall.COMPACT_TO, gt=0.05, lt=1)
+    compactTo: float = Field(default=defaults.COMPACT_TO, gt=0.05, lt=1)
     """Share of the budget that a compaction to `threshold` leaves."""
 
 
@@ -54,33 +53,33 @@ class TerseSettings(EngineSettings):
 class LosslessSettings(EngineSettings):
     """Settings of `lossless`."""
 
-    leafSourceTokens: int = Field(default=lossless.LEAF_SOURCE_TOKENS, ge=200, le=100_000)
+    leafSourceTokens: int = Field(default=defaults.LEAF_SOURCE_TOKENS, ge=200, le=100_000)
     """Tokens of messages that one summary of messages stands for, about."""
-    leafTokens: int = Field(default=lossless.LEAF_TOKENS, ge=64, le=16_000)
+    leafTokens: int = Field(default=defaults.LEAF_TOKENS, ge=64, le=16_000)
     """Upper bound for a summary of messages, in tokens."""
-    condensedTokens: int = Field(default=lossless.CONDENSED_TOKENS, ge=64, le=16_000)
+    condensedTokens: int = Field(default=defaults.CONDENSED_TOKENS, ge=64, le=16_000)
     """Upper bound for a summary of summaries, in tokens."""
-    fanIn: int = Field(default=lossless.FAN_IN, ge=2, le=32)
+    fanIn: int = Field(default=defaults.FAN_IN, ge=2, le=32)
     """Summaries that are condensed into one."""
-    compactAt: float = Field(default=lossless.COMPACT_AT, gt=0.1, le=1)
+    compactAt: float = Field(default=defaults.COMPACT_AT, gt=0.1, le=1)
     """Share of the budget beyond which a turn is followed by a compaction in the background."""
-    compactTo: float = Field(default=lossless.COMPACT_TO, gt=0.05, lt=1)
+    compactTo: float = Field(default=defaults.COMPACT_TO, gt=0.05, lt=1)
     """Share of the budget that a compaction to `threshold` leaves."""
-    blockAt: float = Field(default=lossless.BLOCK_AT, gt=0.1, le=4)
+    blockAt: float = Field(default=defaults.BLOCK_AT, gt=0.1, le=4)
     """Share of the budget beyond which the end of a turn waits for a compaction, which asks no model then."""
-    summaryShare: float = Field(default=lossless.SUMMARY_SHARE, ge=0.05, le=0.9)
+    summaryShare: float = Field(default=defaults.SUMMARY_SHARE, ge=0.05, le=0.9)
     """Share of what is sent that summaries take, at least where there is more to tell."""
-    payloadTokens: int = Field(default=lossless.PAYLOAD_TOKENS, ge=0)
+    payloadTokens: int = Field(default=defaults.PAYLOAD_TOKENS, ge=0)
     """Larger tool results stand as references with their ends and the lines with ids, paths and errors, in
     tokens; 0 sends all of them whole."""
-    grantTokens: int = Field(default=lossless.GRANT_TOKENS, ge=0)
+    grantTokens: int = Field(default=defaults.GRANT_TOKENS, ge=0)
     """What a subagent that was spawned in isolation may read of its parent's history by the tools, until it
     ends, in tokens; 0 for nothing."""
-    modelCalls: int = Field(default=lossless.MODEL_CALLS, ge=0)
+    modelCalls: int = Field(default=defaults.MODEL_CALLS, ge=0)
     """Summaries that a model is asked for within `modelWindowMs`, for one session."""
-    modelWindowMs: int = Field(default=lossless.MODEL_WINDOW_MS, ge=1)
+    modelWindowMs: int = Field(default=defaults.MODEL_WINDOW_MS, ge=1)
     """The time in which these are counted, in milliseconds."""
-    modelPauseMs: int = Field(default=lossless.MODEL_PAUSE_MS, ge=0)
+    modelPauseMs: int = Field(default=defaults.MODEL_PAUSE_MS, ge=0)
     """How long the model is left alone after three failures in a row, in milliseconds."""
     instructions: str = ""
     """Wishes for every summary, such as what to dwell on."""

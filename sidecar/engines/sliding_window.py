@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, cast
 from sidecar.engine.contract import EngineInfo
 from sidecar.engine.session import Session
 from sidecar.engine.window import Window, drop_turns
+from sidecar.engines.defaults import LOW_WATER
 from sidecar.engines.windowed import PlainWindow
 
 if TYPE_CHECKING:
     from sidecar.engines.settings import SlidingWindowSettings
-
-LOW_WATER = 0.5
 
 
 class SlidingWindowEngine(PlainWindow):

@@ -10,7 +10,7 @@ from msgspec import Struct, json
 
 from sidecar.engine.calls import Made
 from sidecar.engine.session import Session
-from sidecar.engines.lossless.defaults import Tuning
+from sidecar.engines.defaults import Tuning
 from sidecar.engines.lossless.forest import VIEW, Forest, outline_of
 from sidecar.engines.recollector import framed
 from sidecar.messages.contract import Mark

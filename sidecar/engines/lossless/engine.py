@@ -21,6 +21,7 @@ from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
 from sidecar.engine.window import SLACK, keep_window
+from sidecar.engines.defaults import Tuning
 from sidecar.engines.lossless.book import MADE_STATE, MARK_STATE, Book, Books
 from sidecar.engines.lossless.compaction import (
     RECEIPTS_STATE,
@@ -30,7 +31,6 @@ from sidecar.engines.lossless.compaction import (
     pay_debt,
     tidy,
 )
-from sidecar.engines.lossless.defaults import Tuning
 from sidecar.engines.lossless.planning import Plan, items_of, plan
 from sidecar.engines.lossless.writing import DEBT_STATE, Task, grow
 from sidecar.engines.recollector import Recollections, Recollector

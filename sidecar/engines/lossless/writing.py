@@ -12,8 +12,8 @@ from msgspec import json
 from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
+from sidecar.engines.defaults import Tuning
 from sidecar.engines.lossless.book import Book
-from sidecar.engines.lossless.defaults import Tuning
 from sidecar.engines.lossless.forest import NODE, Gap, node_id
 from sidecar.messages.pairing import units
 from sidecar.messages.text import plain_text

@@ -16,6 +16,7 @@ from sidecar.engine.contract import EngineInfo, StoringEngine
 from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
 from sidecar.engine.window import FARTHEST
+from sidecar.engines.defaults import COMPACT_TO
 from sidecar.engines.recollector import Recollector
 from sidecar.engines.terse.log import TEACHING
 from sidecar.engines.terse.planning import Planner, load, save
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 RECALLED, MOST_RECALLED = 0.25, 800
 """Bounds of what is recalled at once, as a share of the room and in tokens: the window moves at every turn,
 and recalled text goes with it."""
-COMPACT_TO = 0.5
-"""Share of the budget that a compaction to `threshold` leaves."""
 
 
 class TerseEngine(StoringEngine):

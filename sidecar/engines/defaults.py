@@ -1,15 +1,19 @@
-"""What holds where the `lossless` engine is not configured; known without loading the settings model."""
+"""What holds where a built-in engine is not configured; known without loading the settings models."""
 
 from __future__ import annotations
 
 from msgspec import Struct
+
+COMPACT_TO = 0.5
+"""Share of the budget that a compaction to `threshold` leaves, whichever engine."""
+SUMMARY_TOKENS = 1500
+LOW_WATER = 0.5
 
 LEAF_SOURCE_TOKENS = 6000
 LEAF_TOKENS = 700
 CONDENSED_TOKENS = 900
 FAN_IN = 6
 COMPACT_AT = 0.8
-COMPACT_TO = 0.5
 BLOCK_AT = 1.0
 SUMMARY_SHARE = 0.3
 PAYLOAD_TOKENS = 10_000
