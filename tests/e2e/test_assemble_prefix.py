@@ -13,15 +13,19 @@ from tests.e2e.conversations import DIALECTS, Speaker
 from tests.e2e.judge import exact_tokens, is_synthetic
 from tests.e2e.rules import broken_rules
 
+ENGINES = ("full", "default", "recall", "sliding-window")
 TURNS = 12
 
 
 class _LongRun:
-    """A host that assembles before every model call, restarts now and then, and changes its budget."""
+    """A session whose host assembles before every model call and changes its budget."""
 
-    def __init__(self, host: AgentHost, dialect: str, *, hands_list_over: bool, seed: int) -> None:
+    def __init__(
+        self, host: AgentHost, dialect: str, engine: str, *, hands_list_over: bool, seed: int
+    ) -> None:
         self.host = host
         self.dialect = dialect
+        self.session = f"{engine}, {'handed over' if hands_list_over else 'stored'}"
         self.hands_list_over = hands_list_over
         self.random = Random(seed)
         self.speaker = Speaker(dialect, seed)
@@ -40,17 +44,17 @@ class _LongRun:
         self._add(self.speaker.assistant(self.speaker.words(size)))
         if self.hands_list_over:
             turn = [Raw(message) for message in self.history[begin:]]
-            self.host.call("context/commitTurn", sessionId="s", advancementKey=f"{number}", messages=turn)
-        if self.random.random() < 0.2:
-            self.host.restart(self.random.choice((signal.SIGTERM, signal.SIGKILL)))
+            self.host.call(
+                "context/commitTurn", sessionId=self.session, advancementKey=f"{number}", messages=turn
+            )
 
     def _add(self, messages: list[bytes]) -> None:
         self.history += messages
         if not self.hands_list_over:
-            self.host.ingest("s", *messages)
+            self.host.ingest(self.session, *messages)
         budget = self.random.choice((self.base, self.base, self.base, self.base * 4 // 3))
         raw = self.history if self.hands_list_over else None
-        answer = self.host.assemble("s", raw=raw, tokenBudget=budget)
+        answer = self.host.assemble(self.session, raw=raw, tokenBudget=budget)
         wrong = broken_rules(self.dialect, budget, self.history, answer, self.before)
         if self.before and answer.epoch != self.before.epoch:
             self.rises += 1
@@ -60,7 +64,7 @@ class _LongRun:
                 )
             elif answer.tokens > 0.75 * budget + 1 and _questions(answer) > 1:
                 wrong.append(f"cut to {answer.tokens} of {budget} tokens: without slack")
-        assert not wrong, wrong
+        assert not wrong, (self.session, wrong)
         self.before = answer
 
 
@@ -79,14 +83,20 @@ def _questions(answer: Assembled) -> int:
     )
 
 
-@pytest.mark.parametrize("hands_list_over", [False, True], ids=["stored", "handed over"])
-@pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_prefix_is_stable_over_long_runs(
-    dialect: str, engine: str, hands_list_over: bool, tmp_path: Path
-) -> None:
-    with AgentHost(tmp_path, dialect=dialect, engine=engine) as host:
-        run = _LongRun(host, dialect, hands_list_over=hands_list_over, seed=1)
+def test_the_prefix_is_stable_over_long_runs_and_restarts(dialect: str, tmp_path: Path) -> None:
+    random = Random(1)
+    with AgentHost(tmp_path, dialect=dialect) as host:
+        runs: list[_LongRun] = []
+        for engine in ENGINES:
+            for hands_list_over in (False, True):
+                run = _LongRun(host, dialect, engine, hands_list_over=hands_list_over, seed=1)
+                host.call("session/configure", sessionId=run.session, engine=engine)
+                runs.append(run)
         for number in range(TURNS):
-            run.turn(number)
-        assert run.rises > 0, "the run is long enough to be cut"
+            for run in runs:
+                run.turn(number)
+            if random.random() < 0.4:
+                host.restart(random.choice((signal.SIGTERM, signal.SIGKILL)))
+        rises = {run.session: run.rises for run in runs}
+        assert all(rises.values()), f"a run is too short to be cut: {rises}"

@@ -12,16 +12,17 @@ from tests.e2e.rules import broken_rules
 STEPS = 12
 
 
-@pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_answers_keep_all_rules_over_broken_histories(dialect: str, engine: str, tmp_path: Path) -> None:
-    for seed in (0, 1):
-        speaker, random = Speaker(dialect, seed), Random(seed)
-        with AgentHost(tmp_path / str(seed), dialect=dialect, engine=engine) as host:
-            _grow(host, dialect, speaker, random)
+def test_answers_keep_all_rules_over_broken_histories(dialect: str, tmp_path: Path) -> None:
+    with AgentHost(tmp_path, dialect=dialect) as host:
+        for engine in ("full", "default", "recall", "sliding-window"):
+            for seed in (0, 1):
+                session = f"{engine} {seed}"
+                host.call("session/configure", sessionId=session, engine=engine)
+                _grow(host, session, Speaker(dialect, seed), Random(seed))
 
 
-def _grow(host: AgentHost, dialect: str, speaker: Speaker, random: Random) -> None:
+def _grow(host: AgentHost, session: str, speaker: Speaker, random: Random) -> None:
     sources: list[bytes] = []
     before: Assembled | None = None
     base = random.choice((600, 2000, 8000))
@@ -30,17 +31,17 @@ def _grow(host: AgentHost, dialect: str, speaker: Speaker, random: Random) -> No
         if random.random() < 0.1:
             new = [speaker.user(speaker.words(random.choice((1000, 4000))))]
         sources += new
-        host.ingest("s", *new)
+        host.ingest(session, *new)
         for budget in (base,) if random.random() < 0.7 else (base, base * 2, base):
             try:
-                answer = host.assemble("s", tokenBudget=budget)
+                answer = host.assemble(session, tokenBudget=budget)
             except Failure as failure:
                 assert failure.code == 1002, failure
                 budget = failure.data["required"]
                 assert budget > failure.data["tokenBudget"]
-                answer = host.assemble("s", tokenBudget=budget)
-            wrong = broken_rules(dialect, budget, sources, answer, before)
-            assert not wrong, f"step {step}: {wrong}"
+                answer = host.assemble(session, tokenBudget=budget)
+            wrong = broken_rules(speaker.dialect, budget, sources, answer, before)
+            assert not wrong, f"{session}, step {step}: {wrong}"
             before = answer
 
 
@@ -70,13 +71,13 @@ def test_an_empty_session_list_gives_an_empty_answer(tmp_path: Path) -> None:
         assert answer.result["composition"] == []
 
 
-@pytest.mark.parametrize("budget", [0, -1, 1.5, "many"])
-def test_a_budget_that_is_no_positive_integer_is_refused(budget: object, tmp_path: Path) -> None:
+def test_a_budget_that_is_no_positive_integer_is_refused(tmp_path: Path) -> None:
     with AgentHost(tmp_path) as host:
         host.ingest("s", Speaker("openai").user("hello"))
-        with pytest.raises(Failure, match="tokenBudget") as refused:
-            host.assemble("s", tokenBudget=budget)
-        assert refused.value.code == -32602
+        for budget in (0, -1, 1.5, "many"):
+            with pytest.raises(Failure, match="tokenBudget") as refused:
+                host.assemble("s", tokenBudget=budget)
+            assert refused.value.code == -32602, budget
 
 
 def test_a_session_that_nobody_knows_is_not_found(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_long_run_of_mixed_traffic_becomes_flat(tmp_path: Path) -> None:
             size = chance.choice([200, 2_000, 20_000, 60_000])
             turn = transcript(2 * size, each=size, name=f"{session} {passed}")[:2]
             history.append(turn[0])
-            host.assemble(session, raw=history, tokenBudget=chance.choice([8_000, 32_000, 100_000]))
+            host.assemble(session, raw=history, tokenBudget=chance.choice([16_000, 32_000, 100_000]))
             history.append(turn[1])
             if chance.random() < 0.7:
                 messages = [Raw(message) for message in turn]
@@ -133,6 +133,7 @@ def test_a_long_run_of_mixed_traffic_becomes_flat(tmp_path: Path) -> None:
                 sampled.append((passed, host.resident_bytes()))
     settled = [held for passed, held in sampled if passed >= SOAK_S / 4]
     assert max(settled) - settled[0] < 40 * MIB
+    assert max(held for _, held in sampled) < BOUND
 
 
 def _code(host: AgentHost, id: int) -> int:

@@ -33,6 +33,17 @@ def test_what_was_said_in_an_earlier_session_is_recalled_in_another(tmp_path: Pa
     assert "Mons" not in text
 
 
+def test_of_equal_messages_that_were_stored_at_once_the_first_is_quoted(tmp_path: Path) -> None:
+    said = {"role": "user", "content": "The staging database listens on port 6543 at heron."}
+    replied = {"role": "assistant", "content": "Noted."}
+    with MemoryHost(tmp_path, config=using("history")) as host:
+        messages = [said, replied] * 4
+        host.call("context/ingestBatch", **host.about(), messages=messages)
+        move_to(host, "s2")
+        text = appended(host.say("On which port does the staging database listen?"))
+    assert "Earlier conversation (s1, t1, " in text
+
+
 def test_another_agent_is_told_nothing_of_it(tmp_path: Path) -> None:
     with MemoryHost(tmp_path, config=using("history", "facts")) as host:
         host.say("Always answer in Norwegian. The staging database listens on port 6543.")

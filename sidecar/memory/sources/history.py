@@ -74,9 +74,14 @@ def _without_echoes(ranked: Sequence[Passage], most: int) -> list[Passage]:
         if echo is None:
             chosen.append(passage)
             said.append(text)
-        elif passage.remark.timestamp_ms < chosen[echo].remark.timestamp_ms:
+        elif _when(passage) < _when(chosen[echo]):
             chosen[echo], said[echo] = passage, text
     return chosen[:most]
+
+
+def _when(passage: Passage) -> tuple[int, int]:
+    """What is stored together has one time; then the order in the session tells."""
+    return passage.remark.timestamp_ms, passage.remark.position
 
 
 def _is_echo(one: str, other: str) -> bool:
