@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 
 from sidecar.engine.calls import Overflow
@@ -148,13 +147,6 @@ def to_rpc_error(error: BaseException, session_id: str = "") -> RpcError:
                 without_paths(str(error)),
                 data,
                 hint=fix,
-            )
-        case OSError(errno=errno.EMFILE | errno.ENFILE):
-            return RpcError(
-                codes.STORE_UNAVAILABLE,
-                "the store is not available: the process may open no more files",
-                retryable=True,
-                hint="raise the limit of open files (ulimit -n) to 64 or more",
             )
         case MessageError(reason=reason, pointer=pointer):
             return InvalidParams(f"message: {reason}", path=f"/message{pointer}")

@@ -1,6 +1,5 @@
 """What a host sees while the disk is full, the directory read-only or the database locked, and afterwards."""
 
-import json
 import os
 import random
 import resource
@@ -215,28 +214,3 @@ def test_a_torn_log_costs_nothing_that_was_acknowledged_before_the_tear(tmp_path
             assert all(f'"{text}"' in body for text, body in zip(said, left, strict=False))
             store.append(ref, "goes on")
         shutil.rmtree(copy)
-
-
-def test_a_process_that_may_open_too_few_files_says_so_and_ends(tmp_path: Path) -> None:
-    text = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}\n'
-    ingest = {"sessionId": "s", "message": TALK.user("hello")}
-    text += json.dumps({"jsonrpc": "2.0", "id": 2, "method": "context/ingest", "params": ingest}) + "\n"
-    served: list[int] = []
-    for files in range(8, 20):
-        bounded = f"import os, resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files})); "
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", f"{bounded} os.execv({COMMAND[0]!r}, {list(COMMAND)!r})"],
-            input=text,
-            env={**os.environ, "CONTEXT_SIDECAR_STATE_DIR": str(tmp_path / f"state-{files}")},
-            capture_output=True,
-            encoding="utf-8",
-            timeout=30,
-            check=False,
-        )
-        answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
-        codes = {answer.get("error", {}).get("code", 0) for answer in answers.values()}
-        assert answers.keys() == {1, 2} and done.returncode == 0, (files, done)
-        # Before the handshake has succeeded, -32002 is the answer to whatever follows it.
-        assert codes <= {0, 1001, 1006, -32002}, (files, done.stdout)
-        served += [files] if codes == {0} else []
-    assert served and 8 not in served
