@@ -187,11 +187,13 @@ def _completion(said: str | Use, count: Count, number: int) -> Body:
 
 def _chunks(said: str | Use, count: Count, number: int) -> Iterator[bytes]:
     delta: Body = {"content": said}
+    reason = "tool_calls" if isinstance(said, Use) else "stop"
     if isinstance(said, Use):
         function = {"name": said.name, "arguments": msgspec.json.encode(said.arguments).decode()}
         delta = {"tool_calls": [{"index": 0, "id": said.id, "type": "function", "function": function}]}
     for chunk in (
-        {"choices": [{"index": 0, "delta": delta}]},
+        {"choices": [{"index": 0, "delta": {"role": "assistant", **delta}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]},
         {"choices": [], "usage": _chat_usage(count)},
     ):
         yield f"data: {msgspec.json.encode({'id': f'chat-{number}', **chunk}).decode()}\n\n".encode()

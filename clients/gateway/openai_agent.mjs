@@ -23,7 +23,8 @@ const history = [
 for (;;) {
   const stream = client.responses.stream({ model: "gpt-5", input: history, tools: [tool], store: false });
   const answer = await stream.finalResponse();
-  history.push(...answer.output);
+  // The SDK adds what it has parsed, which the API does not take back.
+  history.push(...answer.output.map(({ parsed_arguments, ...item }) => item));
   const calls = answer.output.filter((item) => item.type === "function_call");
   if (calls.length === 0) {
     console.log(answer.output_text);

@@ -18,7 +18,10 @@ from sidecar.messages.dialects import dialect
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-SCHEME = "context-sidecar://session/"
+SESSIONS = "context-sidecar://session/"
+"""Begins the address of a session as a resource."""
+SUMMARIES = "context-sidecar://summaries/"
+"""Begins the address of what a session was summed up to."""
 MOST_SESSIONS = 50
 MOST_CHARACTERS = 100_000
 """Characters of a session that is read as a resource: its newest ones."""
@@ -101,15 +104,20 @@ class RecallServer:
         self, context: ServerRequestContext[dict[str, object]], params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListResourcesResult:
         del context, params
+        sessions = await self._sessions()
         return mcp.ListResourcesResult(
             resources=[
                 mcp.Resource(
-                    name=name,
-                    uri=SCHEME + quote(name, safe=""),
-                    description=f"Session, last changed {changed}",
+                    name=f"{name}{suffix}",
+                    uri=scheme + quote(name, safe=""),
+                    description=f"{what}, last changed {changed}",
                     mime_type="text/plain",
                 )
-                for name, changed in await self._sessions()
+                for name, changed in sessions
+                for scheme, suffix, what in (
+                    (SESSIONS, "", "Session"),
+                    (SUMMARIES, " (summaries)", "Summaries of a session"),
+                )
             ]
         )
 
@@ -117,16 +125,23 @@ class RecallServer:
         self, context: ServerRequestContext[dict[str, object]], params: mcp.ReadResourceRequestParams
     ) -> mcp.ReadResourceResult:
         del context
-        if not params.uri.startswith(SCHEME):
+        for scheme, read in ((SESSIONS, self._transcript), (SUMMARIES, self._summaries)):
+            if params.uri.startswith(scheme):
+                text = await read(unquote(params.uri[len(scheme) :]))
+                break
+        else:
             raise ValueError(f"There is no resource {params.uri}.")
-        text = await self._transcript(unquote(params.uri[len(SCHEME) :]))
         return mcp.ReadResourceResult(
             contents=[mcp.TextResourceContents(uri=params.uri, mime_type="text/plain", text=text)]
         )
 
+    async def _summaries(self, session: str) -> str:
+        """What the engine summed the session up to, oldest first, each with the id that reopens it."""
+        nodes = await self._client.summaries(session)
+        return "\n\n".join(f"[{node.node_id}] {node.text}" for node in nodes) or "(no summaries yet)"
+
     async def _transcript(self, session: str) -> str:
-        """The session as text: its summaries, then as much of its newest messages as there is room for."""
-        lines = [f"[summary] {node.text}" for node in await self._client.summaries(session)]
+        """The session as text: as much of its newest messages as there is room for."""
         said: list[str] = []
         async for page in self._client.export(session):
             reader = dialect(page.message_format)
@@ -141,7 +156,7 @@ class RecallServer:
             if room < 0:
                 said[: place + 1] = [f"({place + 1} earlier messages: use context_search)"]
                 break
-        return "\n\n".join([*lines, *said])
+        return "\n\n".join(said)
 
 
 def _failed(reason: str) -> mcp.CallToolResult:

@@ -6,6 +6,7 @@ import http.client
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,8 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from sidecar.client import SidecarClient
+from sidecar.protocol.session import SessionEntry
 from tests.e2e.gateway_process import COMMAND, LIMIT_S, Running, Start
 from tests.e2e.processes_of import children_of
 from tests.e2e.test_telemetry import Collector
@@ -548,7 +551,9 @@ def test_the_recall_tools_over_mcp_find_what_the_engine_left_out(gateway: Start,
     assert {"context_search", "context_expand", "context_grep"} <= {tool.name for tool in answers.tools}
     assert "line 7.93 of the log" in answers.found
     assert not answers.failed
-    assert "result 7:" in answers.transcript or "earlier messages" in answers.transcript
+    assert "result 48:" in answers.transcript
+    assert re.search(r"^\[\S+\] ", answers.summaries), answers.summaries[:200]
+    assert "QX-4711" in answers.summaries
 
 
 class Recalled(NamedTuple):
@@ -558,6 +563,7 @@ class Recalled(NamedTuple):
     found: str
     failed: bool
     transcript: str
+    summaries: str
 
 
 async def _recalled(state: Path) -> Recalled:
@@ -572,10 +578,44 @@ async def _recalled(state: Path) -> Recalled:
         await client.initialize()
         tools = (await client.list_tools()).tools
         found = await client.call_tool("context_search", {"mode": "search", "query": "line 7.93 of the log"})
-        [resource, *_] = (await client.list_resources()).resources
-        read = await client.read_resource(resource.uri)
+        whole, summed_up = (await client.list_resources()).resources
+        read, sums = await client.read_resource(whole.uri), await client.read_resource(summed_up.uri)
         text = "".join(part.text for part in found.content if isinstance(part, mcp.types.TextContent))
-        whole = "".join(
-            part.text for part in read.contents if isinstance(part, mcp.types.TextResourceContents)
-        )
-        return Recalled(tools, text, found.is_error, whole)
+        return Recalled(tools, text, found.is_error, _text_of(read), _text_of(sums))
+
+
+def _text_of(read: mcp.types.ReadResourceResult) -> str:
+    return "".join(part.text for part in read.contents if isinstance(part, mcp.types.TextResourceContents))
+
+
+def test_an_editor_sees_the_sessions_of_the_gateway_and_what_the_model_would_see(
+    gateway: Start, upstream: ModelApis
+) -> None:
+    running = gateway("--window", "16k")
+    claude_session(running, 30)
+    running.close()
+    entry, messages = asyncio.run(_viewed(running.state))
+    assert entry.message_format == "anthropic"
+    assert entry.session_id.startswith("claude-code:5c0375b4-0000:")
+    assert entry.message_count == 1 + 29 * 2
+    assert 0 < len(messages) < entry.message_count
+
+
+async def _viewed(state: Path) -> tuple[SessionEntry, list[bytes]]:
+    """What the view of VS Code asks for: a list, and a preview on a copy in the session's own format."""
+    async with SidecarClient.start(
+        [COMMAND, "serve"], namespace="gateway", state_dir=state, engine="lossless"
+    ) as client:
+        [entry] = [entry async for entry in client.sessions()]
+    async with SidecarClient.start(
+        [COMMAND, "serve"],
+        namespace="gateway",
+        state_dir=state,
+        engine="lossless",
+        message_format="anthropic",
+    ) as client:
+        await client.fork(entry.session_id, "editor-preview:1")
+        answer = await client.assemble("editor-preview:1", 8_000)
+        assert (await client.explain("editor-preview:1", result_id=answer.result_id)).decisions
+        await client.delete("editor-preview:1")
+    return entry, answer.bodies

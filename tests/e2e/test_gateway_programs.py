@@ -1,4 +1,4 @@
-"""Claude Code and Codex themselves, from their packages, behind the gateway; their model is scripted."""
+"""Claude Code, Codex and Qwen Code from their packages, behind the gateway; their model is scripted."""
 
 import asyncio
 import itertools
@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,14 +27,14 @@ pytestmark = [pytest.mark.hosts, pytest.mark.timeout(900)]
 
 LIMIT_S = 400.0
 COMMAND = str(Path(sys.executable).with_name("context-sidecar"))
-PACKAGES = {"claude": "@anthropic-ai/claude-code@2.1.330", "codex": "@openai/codex@0.169.0"}
+LOCKED = Path(__file__).parent / "programs"
 TURNS = 60
 DETAIL = "7331 7332 7333 7334"
 """In the result of step 7, and too small a thing for a summary."""
 
 
 class Program(NamedTuple):
-    """One of the two, and how it is used without a person."""
+    """A program, and how it is used without a person."""
 
     name: str
     arguments: list[str]
@@ -44,12 +45,15 @@ class Program(NamedTuple):
     def use(self, number: int) -> Use:
         """A step whose output is some 1,000 tokens long."""
         shell = f"echo marker of step {number} is QX-4711-{number}; seq -s ' ' {number}000 {number}600"
-        named = {"command": shell, "description": "step"} if self.name == "claude" else {"cmd": shell}
+        named: Body = {"cmd": shell} if self.name == "codex" else {"command": shell}
+        named |= {"claude": {"description": "step"}, "qwen": {"is_background": False}}.get(self.name, {})
         return Use(f"{'toolu_' if self.name == 'claude' else 'call_'}{number:04}", self.tool, named)
 
     def messages(self, body: Body) -> list[Any]:
         """The history of a request as the provider's cache knows it."""
-        return list(map(bare, body["messages"])) if self.name == "claude" else body["input"]
+        if self.name == "claude":
+            return list(map(bare, body["messages"]))
+        return body["messages"] if self.name == "qwen" else body["input"]
 
 
 CLAUDE = Program(
@@ -76,19 +80,29 @@ CODEX = Program(
     "exec_command",
     "/v1/responses",
 )
+QWEN = Program(
+    "qwen",
+    ["--auth-type", "openai", "--approval-mode", "yolo", "-p", "Do many steps."],
+    {"OPENAI_API_KEY": "sk-none", "OPENAI_MODEL": "local"},
+    "run_shell_command",
+    "/v1/chat/completions",
+)
 BOTH = pytest.mark.parametrize("program", [CLAUDE, CODEX], ids=lambda program: program.name)
 
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """Where the real programs are; they are installed once, outside of the tree."""
+    lock = (LOCKED / "package-lock.json").read_bytes()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "context-sidecar-tests" / "gateway-programs"
-    done = folder / "-".join(spec.rpartition("@")[2] for spec in PACKAGES.values())
+    folder = cache / "context-sidecar-tests" / f"gateway-programs-{blake2b(lock, digest_size=6).hexdigest()}"
+    done = folder / "installed"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "package.json").write_text('{"private": true}\n')
-        install = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *PACKAGES.values()]
+        for name in ("package.json", "package-lock.json"):
+            (folder / name).write_bytes((LOCKED / name).read_bytes())
+        # `npm ci` refuses the lock file where optional packages for other systems are not published.
+        install = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
         subprocess.run(install, cwd=folder, check=True, timeout=600)
         done.touch()
     return folder / "node_modules" / ".bin"
@@ -344,6 +358,23 @@ def test_a_prompt_that_the_provider_finds_too_long_is_made_shorter_unseen(
     assert "all done" in done.stdout
     assert 1 <= refused <= 6
     assert upstream.faults == []
+
+
+def test_qwen_code_on_chat_completions_works_past_its_window(
+    programs: Path, upstream: ModelApis, tmp_path: Path
+) -> None:
+    upstream.script = steps(QWEN, 40)
+    window = 32_000
+    done = run(QWEN, programs, upstream, tmp_path, "--window", str(window))
+    assert done.returncode == 0, done.stderr
+    assert "all done" in done.stdout
+    assert upstream.faults == []
+    sent = asked(upstream)
+    assert len(sent) == 41
+    assert all(prompt_tokens(body) + body["max_tokens"] < window for body in sent)
+    lengths = [len(body["messages"]) for body in sent]
+    assert sum(now < before for before, now in itertools.pairwise(lengths)) >= 3
+    assert DETAIL in asyncio.run(_found(tmp_path / "state", tmp_path / "work"))
 
 
 def test_codex_goes_on_from_the_engines_compaction(
