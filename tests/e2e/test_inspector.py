@@ -107,6 +107,7 @@ TALK = urlencode({"source": "session/talk", "engine": "full", "budget": 128000})
 
 def test_a_transcript_is_shown_with_the_figures_that_replay_finds(demo: Inspector, tmp_path: Path) -> None:
     arguments = ("--engine", "default", "--budget", "6k", "--assemble-once-per-turn", "--json")
+    demo.page("turn", source="transcript", engine="default", budget=6000)  # until all of it is played
     text = words(demo.page("session", source="transcript", engine="default", budget=6000))
     assert "What engine default makes of this conversation within 6,000 tokens" in text
     played = json.loads(run_cli("replay", str(DEMO), *arguments, state_dir=tmp_path).stdout)
@@ -181,10 +182,11 @@ def test_what_a_message_says_stays_text(stored: tuple[Inspector, Path]) -> None:
 
 def test_looking_changes_nothing(stored: tuple[Inspector, Path]) -> None:
     inspector, _ = stored
-    before = inspector.page("state", source="session/talk")
-    inspector.page("session", source="session/talk", engine="full", budget=2000)
     inspector.page("turn", source="session/talk", engine="full", budget=2000, turn=3)
-    assert inspector.page("state", source="session/talk") == before
+    before = inspector.page("state", source="session/talk", engine="full", budget=2000)
+    inspector.page("session", source="session/talk", engine="full", budget=2000)
+    inspector.page("turn", source="session/talk", engine="full", budget=3000, turn=3)
+    assert inspector.page("state", source="session/talk", engine="full", budget=2000) == before
 
 
 def test_a_session_is_followed_and_found(stored: tuple[Inspector, Path]) -> None:
@@ -228,3 +230,20 @@ def test_a_file_that_is_no_transcript_is_refused(tmp_path: Path) -> None:
     found = run_cli("inspect", str(file), "--no-open", state_dir=tmp_path)
     assert found.returncode == 1
     assert "no messages" in found.stderr
+
+
+def test_a_long_transcript_is_shown_while_it_is_played(tmp_path: Path) -> None:
+    rows = [
+        {"role": role, "content": f"{role} {turn}"} for turn in range(3000) for role in ("user", "assistant")
+    ]
+    file = tmp_path / "long.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    inspector = Inspector(tmp_path / "state", str(file), "--engine", "full")
+    try:
+        query = {"source": "transcript", "engine": "full", "budget": 128000}
+        assert "more messages are being played" in words(inspector.page("session", **query))
+        first = inspector.page("state", **query)
+        inspector.page("session", **query)
+        assert inspector.page("state", **query) != first
+    finally:
+        assert inspector.close() == 0

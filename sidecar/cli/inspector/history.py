@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from sidecar.cli.lab.figures import Prices
@@ -68,17 +70,19 @@ class History:
 
     async def extend(self, steps: Sequence[Step]) -> None:
         """Take in messages that follow the known ones."""
-        for step in steps:
-            if self.steps and step.turn != self.steps[-1].turn:
-                await self._assemble()
-            self.steps.append(step)
-            self._sizes.append(self._tally.tokens(step.message))
+        for _, group in groupby(steps, key=lambda step: step.turn):
+            turn = list(group)
             if self.engine != LEGACY:
-                await self._client.ingest(
-                    self._session, step.message, message_id=step.message_id, timestamp=step.timestamp
-                )
-        if steps:
+                # In flight together: requests of one session take effect in order.
+                await asyncio.gather(*map(self._tell, turn))
+            self.steps += turn
+            self._sizes += [self._tally.tokens(step.message) for step in turn]
             await self._assemble()
+
+    async def _tell(self, step: Step) -> None:
+        await self._client.ingest(
+            self._session, step.message, message_id=step.message_id, timestamp=step.timestamp
+        )
 
     def costs(self, prices: Prices) -> list[Costs]:
         """What the turns cost, one call of the model each, summed up from the first to each one."""

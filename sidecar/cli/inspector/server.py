@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from importlib.resources import files
 from typing import NamedTuple, cast
@@ -27,6 +27,10 @@ from sidecar.tokens.choose import counter
 TRANSCRIPT = "transcript"
 """Stands for the file in addresses; sessions have `session/` in front of their ids."""
 MOST_HISTORIES = 4
+PATIENCE_S = 0.7
+"""How long a page waits for a conversation to be played; it then shows the turns that there are."""
+WHOLE_S = 300.0
+"""How long one waits that needs all of them."""
 FOUND = 30
 _HEADERS = {
     "Content-Security-Policy": (
@@ -60,7 +64,10 @@ class Asked(NamedTuple):
 class _Playing(NamedTuple):
     history: History
     tally: Tally
-    lock: asyncio.Lock
+    told: list[Step]
+    """The messages that have been handed over to be played."""
+    tasks: list[asyncio.Task[None]]
+    """The newest is the one that plays."""
     stack: AsyncExitStack
 
 
@@ -123,7 +130,7 @@ class Inspector:
         if self._runner is not None:
             await self._runner.cleanup()
         for playing in self._playing.values():
-            await playing.stack.aclose()
+            await _end(playing)
 
     @web.middleware
     async def _guard(
@@ -168,6 +175,7 @@ class Inspector:
             costs=costs[-1] if costs else None,
             epochs=pages.epochs(history.turns),
             version=f"{len(history.steps)}-{len(history.turns)}",
+            unplayed=len(self._playing[asked].told) - len(history.steps),
             history=history,
             is_stored=asked.source != TRANSCRIPT,
             pins=await self._pins(asked),
@@ -175,7 +183,7 @@ class Inspector:
 
     async def _turn(self, request: web.Request) -> web.StreamResponse:
         asked = self._asked(request)
-        history, tally = await self._played(asked)
+        history, tally = await self._played(asked, whole=True)
         turn = self._chosen(history, request.query.get("turn", ""))
         shown = pages.context_of(self._pages, history, tally, turn)
         start = _start(request, len(shown))
@@ -206,8 +214,8 @@ class Inspector:
             request.query.get("otherEngine") or asked.engine,
             _number(request.query.get("otherBudget", ""), asked.budget),
         )
-        history, tally = await self._played(asked)
-        other, other_tally = await self._played(beside)
+        history, tally = await self._played(asked, whole=True)
+        other, other_tally = await self._played(beside, whole=True)
         turn = self._chosen(history, request.query.get("turn", ""))
         other_turn = self._chosen(other, request.query.get("other", request.query.get("turn", "")))
         here = pages.context_of(self._pages, history, tally, turn, other_turn)
@@ -224,7 +232,7 @@ class Inspector:
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:
         asked = self._asked(request)
-        history, tally = await self._played(asked)
+        history, tally = await self._played(asked, whole=True)
         count = len(history.steps)
         start = _start(request, count)
         return self._about(
@@ -238,7 +246,7 @@ class Inspector:
 
     async def _message(self, request: web.Request) -> web.StreamResponse:
         """One message of the conversation as it is stored, as plain text."""
-        history, _ = await self._played(self._asked(request))
+        history, _ = await self._played(self._asked(request), whole=True)
         at = _number(request.query.get("at", ""), 0)
         if not 1 <= at <= len(history.steps):
             raise web.HTTPNotFound(reason="There is no such message.")
@@ -268,12 +276,14 @@ class Inspector:
         return web.Response(text=svg, content_type="image/svg+xml")
 
     async def _state(self, request: web.Request) -> web.StreamResponse:
-        """When the conversation last changed; pages that are open ask for it."""
+        """What changes when an open page is out of date: the conversation, or how much of it is played."""
         asked = self._asked(request)
-        if asked.source == TRANSCRIPT:
-            return web.json_response({"changed": ""})
-        entry = await self._store.session(asked.source.removeprefix("session/"))
-        return web.json_response({"changed": entry.updated_at})
+        playing = self._playing.get(asked)
+        played = len(playing.history.turns) if playing else 0
+        changed = ""
+        if asked.source != TRANSCRIPT:
+            changed = (await self._store.session(asked.source.removeprefix("session/"))).updated_at
+        return web.json_response({"changed": f"{changed} {played}"})
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
         asked = self._asked(request)
@@ -331,29 +341,35 @@ class Inspector:
         pins = await self._store.pins(asked.source.removeprefix("session/"))
         return [(pin.pin_id, pin.note or pin.text or pin.message_id or "") for pin in pins]
 
-    async def _played(self, asked: Asked) -> tuple[History, Tally]:
-        """The conversation with what the engine makes of it, up to its newest message."""
+    async def _played(self, asked: Asked, *, whole: bool = False) -> tuple[History, Tally]:
+        """The conversation with what the engine makes of it: as far as it is played by now, or all of it."""
         steps, message_format = await self._steps(asked.source)
         playing = self._playing.get(asked)
         if playing is None:
             stack = AsyncExitStack()
             client = await stack.enter_async_context(self._start(asked.engine or None, message_format))
             tally = Tally(dialect(message_format), counter("auto"))
-            playing = _Playing(History(client, tally, asked.budget), tally, asyncio.Lock(), stack)
+            playing = _Playing(History(client, tally, asked.budget), tally, [], [], stack)
             self._playing[asked] = playing
             while len(self._playing) > MOST_HISTORIES:
                 _, oldest = self._playing.popitem(last=False)
-                await oldest.stack.aclose()
+                await _end(oldest)
         self._playing.move_to_end(asked)
-        async with playing.lock:
-            known = [step.message for step in playing.history.steps]
-            if known == [step.message for step in steps[: len(known)]]:
-                await playing.history.extend(steps[len(known) :])
-                return playing.history, playing.tally
-        # Earlier messages have changed: begin again.
-        del self._playing[asked]
-        await playing.stack.aclose()
-        return await self._played(asked)
+        told = playing.told
+        if [step.message for step in told] != [step.message for step in steps[: len(told)]]:
+            # Earlier messages have changed: begin again.
+            del self._playing[asked]
+            await _end(playing)
+            return await self._played(asked, whole=whole)
+        if len(steps) > len(told):
+            new, before = steps[len(told) :], playing.tasks[-1:]
+            told += new
+            playing.tasks[:] = [asyncio.create_task(_play(playing.history, new, before))]
+        await asyncio.wait(playing.tasks, timeout=WHOLE_S if whole else PATIENCE_S)
+        for task in playing.tasks:
+            if task.done():
+                task.result()
+        return playing.history, playing.tally
 
     async def _steps(self, source: str) -> tuple[list[Step], MessageFormat]:
         if source == TRANSCRIPT and self._recording is not None:
@@ -366,6 +382,19 @@ class Inspector:
             for message in page.messages
         ]
         return steps_of(items, dialect(entry.message_format)), cast("MessageFormat", entry.message_format)
+
+
+async def _play(history: History, steps: list[Step], before: Sequence[asyncio.Task[None]]) -> None:
+    if before:
+        await asyncio.wait(before)
+    await history.extend(steps)
+
+
+async def _end(playing: _Playing) -> None:
+    for task in playing.tasks:
+        task.cancel()
+    await asyncio.gather(*playing.tasks, return_exceptions=True)
+    await playing.stack.aclose()
 
 
 def _location(ended: web.HTTPException) -> dict[str, str]:
