@@ -215,6 +215,8 @@ class World:
             text = text.replace(id, "<messageId>")
         # A pattern that found nothing is named in the answer; it is the agent's own word.
         text = text.replace('match \\"amber|birch\\"', "match <pattern>")
+        # Each sidecar stores a message at a time of its own.
+        text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "<time>", text)
         return re.sub(r"\b[a-z2-7]{8}-(?=\d)|(?<=:)\d{18}(?=\])", "*", text)
 
 
