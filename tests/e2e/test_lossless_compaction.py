@@ -168,6 +168,19 @@ def fill(host: AgentHost, share: float) -> list[str]:
     return ids
 
 
+def test_a_receipt_names_what_was_left_out(tmp_path: Path) -> None:
+    rule = json.encode({"role": "user", "content": "Always call the ledger by its number, KX-4471."})
+    with AgentHost(tmp_path, engine="lossless", config={"recall": {"share": 0}}) as host:
+        host.ingest("s", rule, *MESSAGES)
+        done = host.call("context/compact", sessionId="s", tokenBudget=2000, force=True)
+        kinds = [each["kind"] for each in receipts(done)["leftOut"]]
+        order = ["instruction", "commitment", "decision"]
+        assert kinds == sorted(kinds, key=order.index)
+        shown = done["result"]["summary"]
+        assert all(each["text"] not in shown for each in receipts(done)["leftOut"])
+        assert "KX-4471" in shown or "KX-4471" in receipts(done)["leftOut"][0]["text"]
+
+
 def test_receipts_are_listed_also_after_a_restart(tmp_path: Path) -> None:
     with AgentHost(tmp_path, engine="lossless") as host:
         host.ingest("s", *MESSAGES)

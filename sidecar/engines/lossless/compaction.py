@@ -14,10 +14,15 @@ from sidecar.engines.lossless.book import Book, View
 from sidecar.engines.lossless.forest import VIEW
 from sidecar.engines.lossless.planning import Plan, plan
 from sidecar.engines.lossless.writing import Task, Upgraded, debt_of, grow, save_debt, upgrade
+from sidecar.engines.recollector import remark_of
+from sidecar.messages.text import plain_text
+from sidecar.recall.omissions import Kind, omissions
 
 RECEIPTS_STATE = "receipts"
 MOST = 20
 """Receipts that are kept of a session."""
+LOOKED_AT, MOST_LEFT_OUT = 400, 8
+"""The newest of the summarised messages that a receipt looks at, and sentences that it names."""
 
 
 class ReceiptNode(Struct, frozen=True, rename="camel"):
@@ -29,6 +34,15 @@ class ReceiptNode(Struct, frozen=True, rename="camel"):
     last_position: int
     tokens: int
     quality: str
+
+
+class LeftOut(Struct, frozen=True, rename="camel"):
+    """A sentence that is neither sent nor quoted in a summary any more; the tools still find it."""
+
+    kind: Kind
+    position: int
+    turn_id: str
+    text: str
 
 
 class Receipt(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -53,6 +67,9 @@ class Receipt(Struct, frozen=True, kw_only=True, rename="camel"):
     pins_kept: list[str]
     """Ids of the pins of the session: the guard keeps them in every answer."""
     nodes: list[ReceiptNode]
+    left_out: list[LeftOut]
+    """What the newly summarised messages say that somebody may miss: instructions, then commitments, then
+    decisions, the newest first."""
 
 
 async def keep_receipt(session: Session, receipt: Receipt) -> bytes:
@@ -190,10 +207,11 @@ async def _receipt(
         nodes.append(
             ReceiptNode(segment.node_id, segment.depth, segment.first, segment.last, tokens, quality)
         )
+    begin = started_from.covered if started_from else 0
     receipt = Receipt(
         at_ms=int(time.time() * 1000),
         reason=reason,
-        summarised_messages=max(view.covered - (started_from.covered if started_from else 0), 0),
+        summarised_messages=max(view.covered - begin, 0),
         covered_messages=view.covered,
         kept_messages=len(planned.window.entries),
         first_kept_message_id=view.cut,
@@ -203,8 +221,19 @@ async def _receipt(
         fallback_summaries=len(upgraded.owed),
         pins_kept=[pin.pin_id for pin in await session.pins()],
         nodes=nodes,
+        left_out=await _left_out(session, begin, planned, view),
     )
     return await keep_receipt(session, receipt)
+
+
+async def _left_out(session: Session, begin: int, planned: Plan, view: View) -> list[LeftOut]:
+    """What somebody may miss of the messages behind position `begin` that summaries stand for now."""
+    first = max(begin + 1, view.covered - LOOKED_AT + 1)
+    covered = await session.history.read(first, view.covered)
+    sent = [segment.text for segment in view.segments]
+    sent += [plain_text(entry.reading) for entry in planned.window.entries]
+    found = omissions(map(remark_of, covered), "\n".join(sent), MOST_LEFT_OUT)
+    return [LeftOut(each.kind, each.remark.position, each.remark.turn_id, each.text) for each in found]
 
 
 def _target(task: Task, request: CompactRequest, current: int) -> int:
