@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
+import re
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import cast
 
 import aiohttp
 from aiohttp import web
 from msgspec import Struct
-from multidict import CIMultiDict
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from sidecar.gateway.budget import Budgets
 from sidecar.gateway.chat_api import ChatApi
@@ -51,6 +52,8 @@ _HOP_BY_HOP = frozenset(
         OPT_OUT,
     )
 )
+_FOREIGN = re.compile(r"null$|https?://(?!(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$)", re.IGNORECASE)
+"""Origins of web pages; those of editors have schemes of their own."""
 _NO_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 _log = logging.getLogger(__name__)
@@ -126,6 +129,12 @@ class Gateway:
         if incoming.headers.get("Host", "") not in self._hosts:
             # A page in a browser that has its own name resolve to this machine gets nothing.
             return web.Response(status=403, text="The gateway serves programs of this machine only.\n")
+        if _FOREIGN.match(incoming.headers.get("Origin", "")):
+            # A page needs no answer to store something here, and can send a request without asking first.
+            return web.Response(status=403, text="The gateway does not serve web pages.\n")
+        if not incoming.raw_path.startswith("/"):
+            # Put behind the upstream's address, it could name another host.
+            return web.Response(status=400, text="The target of a request begins with a slash.\n")
         if "upgrade" in incoming.headers.get("Connection", "").lower():
             return web.Response(status=501, text="The gateway does not upgrade connections.\n")
         try:
@@ -332,10 +341,13 @@ async def _from(start: bytes, upstream: aiohttp.ClientResponse) -> AsyncGenerato
         yield chunk
 
 
-def _forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
+def _forwarded(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
+    """The headers that are meant for the provider; a sender may name more that are not."""
+    named = (name.strip().lower() for value in headers.getall("Connection", ()) for name in value.split(","))
+    own = _HOP_BY_HOP.union(named)
     kept = CIMultiDict[str]()
     for name, value in headers.items():
-        if name.lower() not in _HOP_BY_HOP:
+        if name.lower() not in own:
             kept.add(name, value)
     return kept
 

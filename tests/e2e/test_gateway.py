@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -425,11 +426,54 @@ def test_a_request_of_no_known_form_is_the_providers_to_judge(
     assert running.ask("/v1/models", b"", {}, "GET")[0] == 200
 
 
-def test_a_page_of_another_name_and_an_upgrade_are_refused(gateway: Start) -> None:
+def test_web_pages_and_upgrades_are_refused(gateway: Start, upstream: ModelApis) -> None:
     running = gateway()
+    asks = codex_body([*CODEX_OPENING, {"type": "compaction_trigger"}])
     assert running.ask("/v1/models", b"", {"Host": "evil.example:80"}, "GET")[0] == 403
+    for origin in ("https://evil.example", "http://127.0.0.1.evil.example", "null"):
+        assert running.ask("/v1/responses", asks, {"Origin": origin})[0] == 403
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
     assert running.ask("/v1/responses", b"", upgrade, "GET")[0] == 501
+    assert not (running.state / "context.db").exists()
+    assert running.ask("/v1/models", b"", {"Origin": "vscode-webview://1"}, "GET")[0] == 200
+
+
+@pytest.mark.parametrize("target", ["http://evil.example/v1/models", "@evil.example/", ".evil.example/"])
+def test_a_target_cannot_name_another_host(gateway: Start, target: str) -> None:
+    assert sent_raw(gateway().port, f"GET {target} HTTP/1.1", "anthropic-version: 1") in (400, 403)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("Content-Length: 4", "Transfer-Encoding: chunked"),
+        ("Content-Length: 4", "Content-Length: 5"),
+        ("Transfer-Encoding: xchunked",),
+        ("Content-Length : 4",),
+        ("x-a: b\x00c", "Content-Length: 0"),
+    ],
+)
+def test_headers_that_two_servers_may_read_differently_are_refused(
+    gateway: Start, upstream: ModelApis, headers: tuple[str, ...]
+) -> None:
+    assert sent_raw(gateway().port, "POST /v1/models HTTP/1.1", *headers) == 400
+    assert upstream.bodies == []
+
+
+def test_headers_for_the_gateway_alone_do_not_reach_the_provider(gateway: Start, upstream: ModelApis) -> None:
+    named = {"Connection": "keep-alive, X-Internal", "X-Internal": "1", "Proxy-Authorization": "Basic a"}
+    gateway().ask("/v1/messages", claude_body([*OPENING, *called(1)]), {**CLAUDE, **named})
+    sent = {name.lower() for name in upstream.headers[-1]}
+    assert not sent & {"x-internal", "proxy-authorization", "connection"}
+    assert "x-api-key" in sent
+
+
+def sent_raw(port: int, *lines: str) -> int:
+    """The status that answers to a request written by hand."""
+    with socket.create_connection(("127.0.0.1", port), LIMIT_S) as connection:
+        head = "\r\n".join([lines[0], f"Host: 127.0.0.1:{port}", *lines[1:]])
+        connection.sendall(head.encode() + b"\r\n\r\n0\r\n\r\n")
+        return int(connection.recv(4096).split()[1])
 
 
 def test_no_key_reaches_the_store_the_logs_the_doctor_or_telemetry(
