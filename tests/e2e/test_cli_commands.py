@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -51,17 +52,43 @@ def test_help_loads_nothing_that_only_commands_need() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.fixture(scope="module")
+def help_texts() -> dict[str, str]:
+    """What each command prints with `--help`, by its name; one process prints them all."""
+    script = (
+        "import contextlib, io, json, sys\n"
+        "from sidecar.cli.main import main\n"
+        "printed = {}\n"
+        f"for name in {list(ENTRIES)!r}:\n"
+        "    sys.argv = ['context-sidecar', name, '--help']\n"
+        "    with contextlib.redirect_stdout(io.StringIO()) as text:\n"
+        "        try:\n"
+        "            code = main()\n"
+        "        except SystemExit as end:\n"
+        "            code = end.code\n"
+        "    printed[name] = text.getvalue() if not code else f'exit {code}'\n"
+        "print(json.dumps(printed))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "COLUMNS": "120"},
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.mark.parametrize("name", ENTRIES)
-def test_every_command_has_help(name: str, tmp_path: Path) -> None:
-    result = run_cli(name, "--help", state_dir=tmp_path)
-    assert result.returncode == 0
-    assert result.stdout.startswith(f"Usage: context-sidecar {name}")
+def test_every_command_has_help(name: str, help_texts: dict[str, str]) -> None:
+    assert help_texts[name].startswith(f"Usage: context-sidecar {name}")
 
 
 @pytest.mark.parametrize("name", ["sessions", "memory", "db", "engines", "config", "conformance"])
-def test_no_summary_of_a_command_is_cut(name: str, tmp_path: Path) -> None:
-    help_text = run_cli(name, "--help", state_dir=tmp_path).stdout
-    assert [line for line in help_text.splitlines()[1:] if line.endswith("...")] == []
+def test_no_summary_of_a_command_is_cut(name: str, help_texts: dict[str, str]) -> None:
+    assert [line for line in help_texts[name].splitlines()[1:] if line.endswith("...")] == []
 
 
 @pytest.mark.parametrize(
