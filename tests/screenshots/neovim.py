@@ -106,18 +106,17 @@ class Terminal:
         return subprocess.run(command, check=True, capture_output=True, timeout=30).stdout.decode()
 
 
-def picture(name: str, shown: str) -> None:
+def picture(path: Path, shown: str, columns: int = WIDTH, lines: int = HEIGHT) -> None:
     """Write what a terminal shows as an SVG of a few dozen kilobytes."""
-    console = Console(width=WIDTH, file=StringIO(), color_system="truecolor", legacy_windows=False)
+    console = Console(width=columns, file=StringIO(), color_system="truecolor", legacy_windows=False)
     cells: list[str] = []
     for number, line in enumerate(shown.rstrip("\n").split("\n")):
         column = 0
         for segment in Text.from_ansi(line).render(console):
             cells += run(segment, column, number)
             column += segment.cell_length
-    width, height = round(WIDTH * CELL) + 2 * EDGE, HEIGHT * LINE + 2 * EDGE
+    width, height = round(columns * CELL) + 2 * EDGE, lines * LINE + 2 * EDGE
     frame = FRAME.format(width=width, height=height, letter=LETTER, dark=DARK, cells="\n".join(cells))
-    path = IMAGES / f"{name}.svg"
     path.write_text(frame, encoding="utf-8")
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1024:.0f} KB")
 
@@ -165,17 +164,17 @@ def main() -> int:
             terminal.command("lua vim.lsp.codelens.refresh()")
             terminal.command("4")
             terminal.command("lua vim.lsp.buf.hover()")
-            picture("transcript", terminal.shows("message 4 of"))
+            picture(IMAGES / "transcript.svg", terminal.shows("message 4 of"))
             terminal.command("only")
             terminal.command(f"Context {SESSION_KEY}")
             terminal.command("only")
-            picture("context", terminal.shows("What became of each message"))
+            picture(IMAGES / "context.svg", terminal.shows("What became of each message"))
             terminal.command("ContextSearch Husum")
             terminal.shows("user: ")
             terminal.command("cc 3")
             terminal.command("only | copen 8 | wincmd k")
             terminal.command("set wrap")
-            picture("search", terminal.shows("33 tokens"))
+            picture(IMAGES / "search.svg", terminal.shows("33 tokens"))
     return 0
 
 
