@@ -57,7 +57,7 @@ def check(common: Common) -> int:
 
             findings = upkeep.check(target.url, progress)
         else:
-            from sidecar.store.sqlite.upkeep.checking import check as check_file
+            from sidecar.store.sqlite.upkeep.inspection import check as check_file
 
             findings = check_file(target.file(""), progress)
     sound = all(finding.ok for finding in findings)
@@ -99,7 +99,7 @@ def _measured(target: Target) -> StoreStats:
         from sidecar.store.postgres import upkeep
 
         return upkeep.measure(target.url)
-    from sidecar.store.sqlite.upkeep.measuring import measure
+    from sidecar.store.sqlite.upkeep.inspection import measure
 
     return measure(target.file(""))
 
@@ -187,7 +187,7 @@ def restore(common: Common, file: Path, replace: bool) -> int:
         )
     with store_failures(), shown_progress(quiet=common.json) as progress:
         from sidecar.store.sqlite.upkeep.copying import copy_store, free_name, keep_secrets, leftovers
-        from sidecar.store.sqlite.upkeep.looking import in_use
+        from sidecar.store.sqlite.upkeep.inspection import in_use
         from sidecar.store.sqlite.upkeep.replacement import abandon, begin, commit, fresh_of
 
         if there and in_use(target):

@@ -109,7 +109,7 @@ def _kept(path: Path | None, before: str | None) -> Iterator[DoctorCheck]:
     """
     from sidecar.store.errors import StoreUnavailable
     from sidecar.store.sqlite.folder import complaint
-    from sidecar.store.sqlite.upkeep.checking import check
+    from sidecar.store.sqlite.upkeep.inspection import check
     from sidecar.store.sqlite.upkeep.replacement import remains
 
     if path is None or not path.exists():

@@ -23,8 +23,7 @@ from sidecar.messages.dialects import dialect_of_family
 from sidecar.messages.marks import issued
 from sidecar.private_files import create
 from sidecar.store import open_store
-from sidecar.store.lines import Owner, is_json, message_line
-from sidecar.store.refilling import UNKNOWN_FORMAT, refill
+from sidecar.store.lines import UNKNOWN_FORMAT, Owner, is_json, message_line, refill
 from sidecar.store.sqlite.upkeep.copying import add_secrets, leftovers
 from sidecar.store.stored import StoredMessage
 
@@ -99,7 +98,7 @@ def recover(common: Common, file: Path | None, out: Path | None, store: Path | N
 
 
 def _recovered(damaged: Path, out: Path | None, store: Path | None, progress: Progress) -> Recovery:
-    from sidecar.store.sqlite.upkeep.salvaging import Salvage
+    from sidecar.store.sqlite.upkeep.salvage import Salvage
 
     with ExitStack() as stack:
         salvage = Salvage(damaged, progress)

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from sidecar.store.buffer import BufferStore
-    from sidecar.store.buffering import HoldsBuffers
+    from sidecar.store.buffer import BufferStore, HoldsBuffers
     from sidecar.store.postgres.store import PostgresStore
     from sidecar.store.search import Extract
     from sidecar.store.sqlite.memory import MemoryStore
@@ -52,7 +51,7 @@ def open_store(
 
 def open_buffer(store: HoldsBuffers, namespace: str, engine: str) -> BufferStore:
     """The buffer of an engine in a namespace, kept in a store that is open."""
-    from sidecar.store.buffering import Buffer
+    from sidecar.store.buffer import Buffer
 
     return Buffer(store, namespace, engine)
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from sidecar.store.errors import FormatMismatch, SessionExists, SessionMissing, SessionTaken
-from sidecar.store.identity import new_tag
 from sidecar.store.primitives import Tables
-from sidecar.store.records import SessionRecord
+from sidecar.store.records import SessionRecord, new_tag
 from sidecar.store.stored import SessionRef, SessionSettings
 from sidecar.store.writes import Adopt, Append
 

@@ -1,5 +1,10 @@
-"""The rows that every store keeps, in the shape that the shared rules work on."""
+"""The rows of a store, their ids and their turns.
 
+A made-up id is the session's tag and a number, such as `k3f9x2ab-17`. While nothing was inserted or removed
+the number is the position, so an id costs no storage.
+"""
+
+import os
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -117,3 +122,81 @@ def role_code(role: str) -> str:
 def role_of(code: str) -> str:
     """The role that a code stands for."""
     return _ROLES.get(code) or code[1:]
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_FAR = 1 << 40
+"""Numbers beyond are never reached by counting, so they need no care."""
+
+
+def new_tag() -> str:
+    """Eight random letters and digits (40 bits) that tell one session's made-up ids from another's."""
+    return "".join(_LETTERS[byte & 31] for byte in os.urandom(8))
+
+
+def made_up(tag: str, number: int) -> str:
+    """The id with this number."""
+    return f"{tag}-{number}"
+
+
+def number_in(tag: str, message_id: str) -> int | None:
+    """The number of a made-up id of this tag, `None` where it is no such id."""
+    if not message_id.startswith(tag) or message_id[len(tag) : len(tag) + 1] != "-":
+        return None
+    digits = message_id[len(tag) + 1 :]
+    if not (digits.isascii() and digits.isdigit()) or digits[0] == "0" or len(digits) > 13:
+        return None
+    number = int(digits)
+    return number if number < _FAR else None
+
+
+def id_of(tag: str, name: str | None, number: int | None, position: int) -> str:
+    """The id of a row; `tag` is that of the session that owns it."""
+    return name if name is not None else f"{tag}-{position if number is None else number}"
+
+
+def written_out(row: MessageRow, tag: str) -> MessageRow:
+    """The row with its made-up id spelled out, so that it stays the same under another owner."""
+    if row.name is not None:
+        return row
+    name = id_of(tag, None, row.number, row.position)
+    return row._replace(name=name, number=None, flags=row.flags | MADE_UP)
+
+
+def turn_name(turn: int, label: str | None) -> str:
+    """The `turn_id` of a turn: the host's name where it gave one."""
+    return label if label is not None else f"t{turn}"
+
+
+def advance(record: SessionRecord, opens_turn: bool, heartbeat: bool, label: str | None) -> int:
+    """Bring the newest turn to that of a message at the end; the flag to keep with the message.
+
+    Turn 1 is there with the first message. The first message that opens a turn is still in it, each later
+    one raises the number. A label that differs from the newest turn's name opens a turn by itself.
+    Heartbeats join whatever is there.
+    """
+    empty = record.turn_count == 0
+    if empty:
+        record.turn_count = 1
+    if heartbeat:
+        return 0
+    if label is not None:
+        return _advance_labelled(record, opens_turn, label, empty)
+    if not opens_turn:
+        return 0
+    if record.turn_opened:
+        record.turn_count += 1
+        record.turn_label = None
+    record.turn_opened = True
+    return OPENS
+
+
+def _advance_labelled(record: SessionRecord, opens_turn: bool, label: str, empty: bool) -> int:
+    if not empty:
+        if label == turn_name(record.turn_count, record.turn_label):
+            record.turn_opened = record.turn_opened or opens_turn
+            return OPENS if opens_turn else 0
+        record.turn_count += 1
+    record.turn_label = None if label == f"t{record.turn_count}" else label
+    record.turn_opened = True
+    return OPENS

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from sidecar.store.admission import admitted, bind_agent, is_foreign, was_rewritten
-from sidecar.store.branching import fork
+from sidecar.store.erasure import delete
 from sidecar.store.errors import SessionExists, SessionMissing, SessionTaken
-from sidecar.store.expiring import delete
+from sidecar.store.forks import fork
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
 from sidecar.store.spawn import (

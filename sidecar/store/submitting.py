@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from sidecar.store.erasure import EXPIRED, STEP, Expire
 from sidecar.store.errors import StoreError, StoreUnavailable, WriteWithdrawn
-from sidecar.store.expiring import EXPIRED, STEP, Expire
 from sidecar.store.stored import SessionHead
 from sidecar.store.writes import Write
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from sidecar.store import admission, appending, applying, inserting, lineage, storing
+from sidecar.store import admission, append, forks, rules
 from sidecar.store.errors import StoreUnavailable
 from sidecar.store.stored import SessionRef
 from tests.conformance.dictionary.store import MemoryStore
@@ -13,13 +13,13 @@ from tests.conformance.dictionary.tables import MemoryTables
 
 def _before_append(patch: MonkeyPatch, change: Any) -> None:
     """Change every `Append` before it is carried out."""
-    rule = applying._RULES["append"]
+    rule = rules._RULES["append"]
 
     def changed(tables: Any, write: Any) -> Any:
         change(tables, write)
         return rule(tables, write)
 
-    patch.setitem(applying._RULES, "append", changed)
+    patch.setitem(rules._RULES, "append", changed)
 
 
 def _each_message(patch: MonkeyPatch, **members: Any) -> None:
@@ -41,13 +41,13 @@ def folds_white_space_in_bodies(patch: MonkeyPatch) -> None:
 
 
 def tells_positions_from_zero(patch: MonkeyPatch) -> None:
-    store = storing.store_at_end
+    store = append.store_at_end
 
     def told(*given: Any) -> Any:
         item = store(*given)
         return item._replace(position=item.position - 1)
 
-    patch.setattr(appending, "store_at_end", told)
+    patch.setattr(append, "store_at_end", told)
 
 
 def makes_up_one_id_for_all(patch: MonkeyPatch) -> None:
@@ -63,24 +63,24 @@ def ignores_inner_ids(patch: MonkeyPatch) -> None:
 
 
 def stores_doubles_again(patch: MonkeyPatch) -> None:
-    patch.setattr(storing, "place_of_double", lambda *_: None)
-    patch.setattr(inserting, "place_of_double", lambda *_: None)
+    patch.setattr(append, "place_of_double", lambda *_: None)
+    patch.setattr(append, "place_of_double", lambda *_: None)
 
 
 def asks_inner_ids_first(patch: MonkeyPatch) -> None:
-    by_id = storing.place_of_double
+    by_id = append.place_of_double
 
     def place(tables: Any, record: Any, message: Any) -> int | None:
         found = None
         if message.inner_id is not None:
-            found = lineage.place_of_inner_id(tables, record, message.inner_id)
+            found = forks.place_of_inner_id(tables, record, message.inner_id)
         return by_id(tables, record, message) if found is None else found
 
-    patch.setattr(storing, "place_of_double", place)
+    patch.setattr(append, "place_of_double", place)
 
 
 def takes_inner_ids_for_ids(patch: MonkeyPatch) -> None:
-    patch.setattr(storing, "_has_host_id", lambda *_: False)
+    patch.setattr(append, "_has_host_id", lambda *_: False)
 
 
 def forgets_the_ids_it_made_up(patch: MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def forgets_the_ids_it_made_up(patch: MonkeyPatch) -> None:
 
 
 def makes_up_ids_that_the_host_has_taken(patch: MonkeyPatch) -> None:
-    patch.setattr(storing, "keep_clear_of", lambda *_: None)
+    patch.setattr(append, "keep_clear_of", lambda *_: None)
 
 
 def reads_any_digits_as_a_number_of_its_own(patch: MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def reads_any_digits_as_a_number_of_its_own(patch: MonkeyPatch) -> None:
         digits = message_id.rpartition("-")[2]
         return int(digits) if digits.isdigit() and message_id.startswith(tag) else None
 
-    patch.setattr(lineage, "number_in", number)
+    patch.setattr(forks, "number_in", number)
 
 
 def stamps_with_its_own_time(patch: MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def stamps_with_its_own_time(patch: MonkeyPatch) -> None:
 
 
 def knows_five_roles(patch: MonkeyPatch) -> None:
-    patch.setattr(storing, "role_code", lambda role: {"user": "u", "assistant": "a"}.get(role, "o"))
+    patch.setattr(append, "role_code", lambda role: {"user": "u", "assistant": "a"}.get(role, "o"))
 
 
 def takes_every_key_for_new(patch: MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def uses_up_the_key_of_a_refused_append(patch: MonkeyPatch) -> None:
 
 
 def keeps_two_lists_of_keys(patch: MonkeyPatch) -> None:
-    patch.setitem(applying._RULES, "record_advancement", lambda *_: True)
+    patch.setitem(rules._RULES, "record_advancement", lambda *_: True)
 
 
 def makes_every_session(patch: MonkeyPatch) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from sidecar.store import buffering
-from sidecar.store.buffer import ClearInjectedIds
+from sidecar.store.buffer import Buffer, BufferPlace, ClaimEpisodes, ClearInjectedIds
 from tests.conformance.dictionary.buffer import MemoryBuffers
 
 
@@ -89,17 +88,17 @@ def leases_for_ever(patch: MonkeyPatch) -> None:
 def claims_any_number(patch: MonkeyPatch) -> None:
     async def claim(buffer: Any, limit: int, lease_ms: int) -> Any:
         return await buffer._open().write(
-            buffering.ClaimEpisodes(buffer._place, buffer._holder, max(limit, 0), lease_ms)
+            ClaimEpisodes(buffer._place, buffer._holder, max(limit, 0), lease_ms)
         )
 
-    patch.setattr(buffering.Buffer, "claim", claim)
+    patch.setattr(Buffer, "claim", claim)
 
 
 def serves_from_a_closed_buffer(patch: MonkeyPatch) -> None:
     async def close(buffer: Any) -> None:
         del buffer
 
-    patch.setattr(buffering.Buffer, "close", close)
+    patch.setattr(Buffer, "close", close)
 
 
 def takes_every_id_for_new(patch: MonkeyPatch) -> None:
@@ -108,7 +107,7 @@ def takes_every_id_for_new(patch: MonkeyPatch) -> None:
 
 def keeps_one_set_of_ids_for_all(patch: MonkeyPatch) -> None:
     add, has = MemoryBuffers.add_injected_id, MemoryBuffers.has_injected_id
-    place = buffering.BufferPlace("", "")
+    place = BufferPlace("", "")
     patch.setattr(MemoryBuffers, "add_injected_id", lambda rows, _, __, item: add(rows, place, "", item))
     patch.setattr(MemoryBuffers, "has_injected_id", lambda rows, _, __, item: has(rows, place, "", item))
 

@@ -4,16 +4,16 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from sidecar.store import applying, branching, expiring, lineage
-from sidecar.store.identity import written_out
+from sidecar.store import erasure, forks, rules
+from sidecar.store.records import written_out
 from tests.conformance.dictionary.buffer import MemoryBuffers
 from tests.conformance.dictionary.tables import MemoryTables
 
 
 def _rule(patch: MonkeyPatch, verb: str, around: Any) -> None:
     """Carry out a write by `around(rule, tables, write)`."""
-    rule = applying._RULES[verb]
-    patch.setitem(applying._RULES, verb, lambda tables, write: around(rule, tables, write))
+    rule = rules._RULES[verb]
+    patch.setitem(rules._RULES, verb, lambda tables, write: around(rule, tables, write))
 
 
 def truncates_nothing(patch: MonkeyPatch) -> None:
@@ -21,14 +21,14 @@ def truncates_nothing(patch: MonkeyPatch) -> None:
 
 
 def truncates_the_named_message_too(patch: MonkeyPatch) -> None:
-    place = branching._place
+    place = forks._place
 
     def one_less(tables: Any, record: Any, message_id: Any) -> int:
         return max(0, place(tables, record, message_id) - 1)
 
     def around(rule: Any, tables: Any, write: Any) -> Any:
         with MonkeyPatch.context() as inside:
-            inside.setattr(branching, "_place", one_less)
+            inside.setattr(forks, "_place", one_less)
             return rule(tables, write)
 
     _rule(patch, "truncate", around)
@@ -38,7 +38,7 @@ def keeps_the_first_message_for_ever(patch: MonkeyPatch) -> None:
     def around(rule: Any, tables: Any, write: Any) -> Any:
         record = tables.session(write.ref)
         if write.after_message_id is None and record is not None and record.message_count:
-            owner, row = lineage.row_at(tables, record, 1)
+            owner, row = forks.row_at(tables, record, 1)
             write.after_message_id = written_out(row, owner.tag).name
         return rule(tables, write)
 
@@ -91,18 +91,18 @@ def keeps_summaries_at_truncation(patch: MonkeyPatch) -> None:
 
 def takes_an_unknown_message_for_the_last(patch: MonkeyPatch) -> None:
     patch.setattr(
-        branching,
+        forks,
         "_place",
         lambda tables, record, message_id: (
-            lineage.place_of_id(tables, record, message_id or "") or record.message_count
+            forks.place_of_id(tables, record, message_id or "") or record.message_count
         ),
     )
 
 
 def lets_every_agent_change_a_session(patch: MonkeyPatch) -> None:
-    admitted = branching.admitted
-    patch.setattr(branching, "admitted", lambda tables, ref, _: admitted(tables, ref, None))
-    patch.setattr(expiring, "is_foreign", lambda *_: False)
+    admitted = forks.admitted
+    patch.setattr(forks, "admitted", lambda tables, ref, _: admitted(tables, ref, None))
+    patch.setattr(erasure, "is_foreign", lambda *_: False)
 
 
 def binds_the_agent_before_it_refuses(patch: MonkeyPatch) -> None:
@@ -116,9 +116,9 @@ def binds_the_agent_before_it_refuses(patch: MonkeyPatch) -> None:
 
 
 def leaves_turns_as_they_were_at_truncation(patch: MonkeyPatch) -> None:
-    set_turns = branching._set_turns
+    set_turns = forks._set_turns
     patch.setattr(
-        branching,
+        forks,
         "_set_turns",
         lambda tables, record, source: None if record is source else set_turns(tables, record, source),
     )

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 from pytest import MonkeyPatch
 
-from sidecar.store import applying, expiring
+from sidecar.store import erasure, rules
 from tests.conformance.dictionary.tables import MemoryTables
 
 
@@ -18,13 +18,13 @@ def forgets_what_is_being_erased(patch: MonkeyPatch) -> None:
 
     def only_in_sight(tables: Any, before_ms: int, limit: int) -> Any:
         found = idle(tables, before_ms, limit)
-        return [head for head in found if not expiring.is_set_aside(head.ref)]
+        return [head for head in found if not erasure.is_set_aside(head.ref)]
 
     patch.setattr(MemoryTables, "idle_sessions", only_in_sight)
 
 
 def expires_what_has_changed(patch: MonkeyPatch) -> None:
-    rule = applying._RULES["expire"]
+    rule = rules._RULES["expire"]
 
     def around(tables: Any, write: Any) -> Any:
         record = tables.session(write.ref)
@@ -32,11 +32,11 @@ def expires_what_has_changed(patch: MonkeyPatch) -> None:
             write.head = replace(record.head(), uid=write.head.uid)
         return rule(tables, write)
 
-    patch.setitem(applying._RULES, "expire", around)
+    patch.setitem(rules._RULES, "expire", around)
 
 
 def expires_what_forks_share(patch: MonkeyPatch) -> None:
-    patch.setattr(expiring, "part_from_forks", lambda tables, record, after, keep: None)
+    patch.setattr(erasure, "part_from_forks", lambda tables, record, after, keep: None)
 
 
 def tells_the_newest_idle_session_first(patch: MonkeyPatch) -> None:

@@ -4,17 +4,16 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from sidecar.store import applying, branching, expiring, lineage
+from sidecar.store import append, erasure, forks, reads, rules
 from sidecar.store.errors import SessionMissing
-from sidecar.store.identity import written_out
-from sidecar.store.records import MADE_UP
+from sidecar.store.records import MADE_UP, written_out
 from tests.conformance.dictionary.tables import MemoryTables
 
 
 def _rule(patch: MonkeyPatch, verb: str, around: Any) -> None:
     """Carry out a write by `around(rule, tables, write)`."""
-    rule = applying._RULES[verb]
-    patch.setitem(applying._RULES, verb, lambda tables, write: around(rule, tables, write))
+    rule = rules._RULES[verb]
+    patch.setitem(rules._RULES, verb, lambda tables, write: around(rule, tables, write))
 
 
 def _fork(patch: MonkeyPatch, change: Any) -> None:
@@ -61,22 +60,16 @@ def forks_are_the_parent_itself(patch: MonkeyPatch) -> None:
 
 def forks_know_their_own_ids_alone(patch: MonkeyPatch) -> None:
     def place(tables: Any, record: Any, message_id: str) -> int | None:
-        number = lineage.number_in(record.tag, message_id)
+        number = forks.number_in(record.tag, message_id)
         found = None if number is None else tables.place_of_number(record.uid, number)
         return tables.place_of_name(record.uid, message_id) if found is None else found
 
-    for module in (branching, lineage):
-        patch.setattr(module, "place_of_id", place)
-    from sidecar.store import reading, storing
-
-    for module in (reading, storing):
+    for module in (append, forks, reads):
         patch.setattr(module, "place_of_id", place)
 
 
 def forks_know_all_ids_of_their_parent(patch: MonkeyPatch) -> None:
-    from sidecar.store import reading, storing
-
-    place_of_id = lineage.place_of_id
+    place_of_id = forks.place_of_id
 
     def place(tables: Any, record: Any, message_id: str) -> int | None:
         found = place_of_id(tables, record, message_id)
@@ -84,7 +77,7 @@ def forks_know_all_ids_of_their_parent(patch: MonkeyPatch) -> None:
             return place_of_id(tables, tables.session_of(record.parent), message_id)
         return found
 
-    for module in (reading, storing):
+    for module in (append, reads):
         patch.setattr(module, "place_of_id", place)
 
 
@@ -99,20 +92,18 @@ def takes_ids_that_it_made_up_for_the_hosts(patch: MonkeyPatch) -> None:
 
 
 def reads_one_level_of_forks(patch: MonkeyPatch) -> None:
-    def spans(reads: Any, record: Any, first: int, last: int) -> Any:
+    def spans(rows: Any, record: Any, first: int, last: int) -> Any:
         own = (record, max(first, record.shared + 1), last)
         if record.parent is None or first > record.shared:
             return [own]
-        return [(reads.session_of(record.parent), first, min(last, record.shared)), own]
+        return [(rows.session_of(record.parent), first, min(last, record.shared)), own]
 
-    from sidecar.store import reading
-
-    for module in (reading, lineage):
+    for module in (forks, reads):
         patch.setattr(module, "spans", spans)
 
 
 def takes_shared_messages_from_forks(patch: MonkeyPatch) -> None:
-    for module in (branching, expiring):
+    for module in (erasure, forks):
         patch.setattr(module, "part_from_forks", lambda *_, **__: None)
 
 

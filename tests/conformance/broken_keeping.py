@@ -4,8 +4,8 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from sidecar.store import applying, keeping
-from sidecar.store.lineage import owner_at
+from sidecar.store import rules
+from sidecar.store.forks import owner_at
 from sidecar.store.stored import SessionSettings
 from tests.conformance.dictionary.tables import MemoryTables
 
@@ -25,7 +25,7 @@ def saves_facts_one_message_too_late(patch: MonkeyPatch) -> None:
 
 
 def _with_todays_revision(patch: MonkeyPatch, verb: str) -> None:
-    rule = applying._RULES[verb]
+    rule = rules._RULES[verb]
 
     def around(tables: Any, write: Any) -> Any:
         record = tables.session(write.ref)
@@ -33,7 +33,7 @@ def _with_todays_revision(patch: MonkeyPatch, verb: str) -> None:
             write.revision = record.revision
         return rule(tables, write)
 
-    patch.setitem(applying._RULES, verb, around)
+    patch.setitem(rules._RULES, verb, around)
 
 
 def saves_facts_of_any_revision(patch: MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def saves_no_facts_of_shared_messages(patch: MonkeyPatch) -> None:
         del position
         return record
 
-    patch.setattr(keeping, "owner_at", owner)
+    patch.setattr(rules, "owner_at", owner)
     assert owner_at is not owner
 
 
@@ -118,7 +118,7 @@ def keeps_the_first_summary_of_an_id(patch: MonkeyPatch) -> None:
 
 
 def takes_summaries_for_no_change(patch: MonkeyPatch) -> None:
-    rule = applying._RULES["add_summary"]
+    rule = rules._RULES["add_summary"]
 
     def add(tables: Any, write: Any) -> Any:
         record = tables.session(write.ref)
@@ -129,11 +129,11 @@ def takes_summaries_for_no_change(patch: MonkeyPatch) -> None:
             tables.save_session(record)
         return result
 
-    patch.setitem(applying._RULES, "add_summary", add)
+    patch.setitem(rules._RULES, "add_summary", add)
 
 
 def touches_nothing(patch: MonkeyPatch) -> None:
-    patch.setitem(applying._RULES, "touch", lambda tables, write: tables.session(write.ref) is not None)
+    patch.setitem(rules._RULES, "touch", lambda tables, write: tables.session(write.ref) is not None)
 
 
 def removes_no_state(patch: MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def removes_no_state(patch: MonkeyPatch) -> None:
 
 def keeps_state_for_whoever_has_the_name(patch: MonkeyPatch) -> None:
     patch.setitem(
-        applying._RULES,
+        rules._RULES,
         "save_state",
         lambda tables, write: tables.save_state(write.ref, write.name, write.value),
     )
@@ -155,7 +155,7 @@ def keeps_state_for_whoever_has_the_name(patch: MonkeyPatch) -> None:
 
 def replaces_settings_whole(patch: MonkeyPatch) -> None:
     patch.setitem(
-        applying._RULES,
+        rules._RULES,
         "configure",
         lambda tables, write: tables.save_settings(
             write.namespace, write.scope, write.scope_id, SessionSettings(write.engine, write.config)
@@ -164,10 +164,10 @@ def replaces_settings_whole(patch: MonkeyPatch) -> None:
 
 
 def inherits_settings_over_those_of_the_fork(patch: MonkeyPatch) -> None:
-    rule = applying._RULES["fork"]
+    rule = rules._RULES["fork"]
 
     def fork(tables: Any, write: Any) -> Any:
         tables._settings.pop(("host", "session", write.child.session_id), None)
         return rule(tables, write)
 
-    patch.setitem(applying._RULES, "fork", fork)
+    patch.setitem(rules._RULES, "fork", fork)

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 from pytest import MonkeyPatch
 
-from sidecar.store import appending, applying, inserting, storing, turns
+from sidecar.store import append, records, rules
 from sidecar.store.errors import MessageMissing
 from sidecar.store.records import OPENS
 from sidecar.store.writes import AppendResult
@@ -15,13 +15,13 @@ from tests.conformance.dictionary.tables import MemoryTables
 
 def _before_append(patch: MonkeyPatch, change: Any) -> None:
     """Change every `Append` before it is carried out."""
-    rule = applying._RULES["append"]
+    rule = rules._RULES["append"]
 
     def changed(tables: Any, write: Any) -> Any:
         change(tables, write)
         return rule(tables, write)
 
-    patch.setitem(applying._RULES, "append", changed)
+    patch.setitem(rules._RULES, "append", changed)
 
 
 def _each_message(patch: MonkeyPatch, **members: Any) -> None:
@@ -39,8 +39,8 @@ def _each_row(patch: MonkeyPatch, change: Any) -> None:
 
 
 def _advancing(patch: MonkeyPatch, change: Any) -> None:
-    advance = turns.advance
-    patch.setattr(storing, "advance", lambda record, *given: advance(record, *change(record, *given)))
+    advance = records.advance
+    patch.setattr(append, "advance", lambda record, *given: advance(record, *change(record, *given)))
 
 
 def opens_a_turn_for_every_user_message(patch: MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def lets_only_user_messages_open_named_turns(patch: MonkeyPatch) -> None:
 
 
 def takes_its_own_names_of_turns_for_strange(patch: MonkeyPatch) -> None:
-    patch.setattr(turns, "turn_name", lambda turn, label: label or "")
+    patch.setattr(records, "turn_name", lambda turn, label: label or "")
 
 
 def puts_everything_at_the_end(patch: MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def puts_everything_at_the_end(patch: MonkeyPatch) -> None:
 
 
 def counts_places_while_it_inserts(patch: MonkeyPatch) -> None:
-    patch.setattr(inserting, "_inserted_before", lambda plan, position: 0)
+    patch.setattr(append, "_inserted_before", lambda plan, position: 0)
 
 
 def renumbers_what_moves(patch: MonkeyPatch) -> None:
@@ -100,9 +100,9 @@ def renumbers_what_moves(patch: MonkeyPatch) -> None:
 
 
 def lets_inserted_messages_join_the_next_turn(patch: MonkeyPatch) -> None:
-    neighbour = inserting._neighbour
+    neighbour = append._neighbour
     patch.setattr(
-        inserting,
+        append,
         "_neighbour",
         lambda tables, record, after: neighbour(tables, record, min(after + 1, record.message_count)),
     )
@@ -127,7 +127,7 @@ def refuses_a_place_in_an_empty_session(patch: MonkeyPatch) -> None:
 
 
 def keeps_the_revision_when_messages_move(patch: MonkeyPatch) -> None:
-    insert = inserting.insert
+    insert = append.insert
 
     def inserted(tables: Any, record: Any, messages: Any) -> Any:
         before = record.revision
@@ -135,11 +135,11 @@ def keeps_the_revision_when_messages_move(patch: MonkeyPatch) -> None:
         record.revision = before
         return items
 
-    patch.setattr(appending, "insert", inserted)
+    patch.setattr(append, "insert", inserted)
 
 
 def tells_doubles_their_old_position(patch: MonkeyPatch) -> None:
-    rule = applying._RULES["append"]
+    rule = rules._RULES["append"]
 
     def told(tables: Any, write: Any) -> Any:
         count = getattr(tables.session(write.ref), "message_count", 0)
@@ -150,7 +150,7 @@ def tells_doubles_their_old_position(patch: MonkeyPatch) -> None:
         ]
         return result._replace(items=items)
 
-    patch.setitem(applying._RULES, "append", told)
+    patch.setitem(rules._RULES, "append", told)
 
 
 def lets_inner_ids_decide_among_inserted_messages(patch: MonkeyPatch) -> None:
@@ -190,11 +190,11 @@ def leaves_facts_at_their_positions(patch: MonkeyPatch) -> None:
 
 
 def inserts_into_the_forks_too(patch: MonkeyPatch) -> None:
-    patch.setattr(inserting, "part_from_forks", lambda *_, **__: None)
+    patch.setattr(append, "part_from_forks", lambda *_, **__: None)
 
 
 def inserts_into_the_parent_of_a_fork(patch: MonkeyPatch) -> None:
-    insert = inserting.insert
+    insert = append.insert
 
     def inserted(tables: Any, record: Any, messages: Any) -> Any:
         parent = tables.session_of(record.parent) if record.parent else None
@@ -202,7 +202,7 @@ def inserts_into_the_parent_of_a_fork(patch: MonkeyPatch) -> None:
             insert(tables, parent, [replace(message) for message in messages])
         return insert(tables, record, messages)
 
-    patch.setattr(appending, "insert", inserted)
+    patch.setattr(append, "insert", inserted)
 
 
 def appends_what_it_should_have_put_in(patch: MonkeyPatch) -> None:

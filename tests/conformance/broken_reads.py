@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 from pytest import MonkeyPatch
 
-from sidecar.store.reads_on_loop import SessionReads
+from sidecar.store.reads import SessionReads
 from sidecar.store.stored import SessionRef
 from tests.conformance.dictionary import store as memory_store
 from tests.conformance.dictionary.store import MemoryStore
@@ -82,7 +82,7 @@ def lists_sessions_oldest_first(patch: MonkeyPatch) -> None:
 
 
 def ends_every_list_with_a_cursor(patch: MonkeyPatch) -> None:
-    from sidecar.store.cursors import encode_cursor
+    from sidecar.store.reads import encode_cursor
     from sidecar.store.records import SessionRecord
 
     find = MemoryTables.sessions

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sidecar.store import open_store
-from sidecar.store.expiring import AT_ONCE, EXPIRED, STEP
+from sidecar.store.erasure import AT_ONCE, EXPIRED, STEP
 from sidecar.store.search import SearchQuery
 from sidecar.store.stored import SessionRef
 from sidecar.store.writes import Delete, Fork

@@ -12,7 +12,7 @@ import pytest
 from sidecar.messages import text
 from sidecar.server import connection
 from sidecar.store import open_store
-from sidecar.store.buffering import Buffer
+from sidecar.store.buffer import Buffer
 from sidecar.store.search.answer import Turn
 from sidecar.store.sqlite.store import SQLiteStore
 from tests.e2e.inner_host import InnerHost

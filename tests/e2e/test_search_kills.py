@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.store.sqlite.upkeep.checking import check
+from sidecar.store.sqlite.upkeep.inspection import check
 
 KILLS = int(os.environ.get("SEARCH_KILLS", "500"))
 LIMIT_S = 60

@@ -14,8 +14,8 @@ from sidecar.store.search import SearchKind
 from sidecar.store.sqlite import fts5, writer
 from sidecar.store.sqlite.schema import MIGRATIONS
 from sidecar.store.sqlite.store import SQLiteStore
-from sidecar.store.sqlite.upkeep.checking import check
 from sidecar.store.sqlite.upkeep.copying import copy_store
+from sidecar.store.sqlite.upkeep.inspection import check
 from sidecar.store.sqlite.upkeep.tidying import reindex
 from sidecar.store.stored import SessionRef
 from sidecar.store.writes import Delete, Fork, Truncate

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.store.identity import made_up, new_tag, number_in
+from sidecar.store.records import made_up, new_tag, number_in
 
 
 @given(st.integers(1, (1 << 40) - 1))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sidecar.store.errors import StoreUnavailable
 from sidecar.store.sqlite.store import SQLiteStore
-from sidecar.store.sqlite.upkeep.salvaging import Salvage, SavedSession
+from sidecar.store.sqlite.upkeep.salvage import Salvage, SavedSession
 from sidecar.store.stored import SessionRef, StoredMessage
 from sidecar.store.writes import Delete, Fork, Truncate
 from tests.store_kit import REF, Driver, reply, user

@@ -9,8 +9,8 @@ import time
 from sidecar.conformance.kit import expect, expect_equal, expect_found, expect_raises
 from sidecar.conformance.store.samples import CHILD, OTHER, REF, summary, user
 from sidecar.conformance.store.subject import Subject, check
+from sidecar.store.erasure import Expire, Expiry
 from sidecar.store.errors import MessageMissing, SessionMissing
-from sidecar.store.expiring import Expire, Expiry
 from sidecar.store.stored import Facts, SessionHead, SessionSettings
 from sidecar.store.writes import (
     AddSummary,

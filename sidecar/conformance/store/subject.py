@@ -8,8 +8,7 @@ from typing import Any, Protocol, cast
 
 from sidecar.conformance.kit import Provide, Suite
 from sidecar.conformance.store.samples import REF, extract, user
-from sidecar.store.buffer import BufferStore
-from sidecar.store.buffering import Buffer, HoldsBuffers
+from sidecar.store.buffer import Buffer, BufferStore, HoldsBuffers
 from sidecar.store.contract import SessionStore
 from sidecar.store.search import Extract, SearchKind, SearchQuery, SearchResult, SessionSearch
 from sidecar.store.stored import NewMessage, SessionRef, StoredMessage

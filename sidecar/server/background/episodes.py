@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sidecar.episodes.contract import EpisodeBackend
     from sidecar.server.configuration.settings import EpisodeSettings
     from sidecar.server.engines.instance import EngineInstance
-    from sidecar.store.buffering import HoldsBuffers
+    from sidecar.store.buffer import HoldsBuffers
 
 
 _log = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from sidecar.messages.marks import issued
 from sidecar.private_files import create, part_of
 from sidecar.server.configuration.settings import RetentionSettings
 from sidecar.store.contract import SessionStore
+from sidecar.store.erasure import Expire, Expiry, is_set_aside
 from sidecar.store.errors import StoreError
-from sidecar.store.expiring import Expire, Expiry, is_set_aside
 from sidecar.store.lines import Owner, message_line, rfc3339
 from sidecar.store.stored import SessionHead, SessionRef, StoredMessage
 

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from sidecar.protocol.assemble import AssembleContextParams
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sidecar import Sidecar
-    from sidecar.store.buffer import BufferStore
-    from sidecar.store.buffering import HoldsBuffers
+    from sidecar.store.buffer import BufferStore, HoldsBuffers
 
 
 BUFFER = "memory"

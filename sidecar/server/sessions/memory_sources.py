@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from sidecar.memory.contract import EpisodeSearch
     from sidecar.rpc.peer import Peer
     from sidecar.server.sidecar import Sidecar
-    from sidecar.store.buffer import BufferStore
-    from sidecar.store.buffering import HoldsBuffers
+    from sidecar.store.buffer import BufferStore, HoldsBuffers
     from sidecar.store.search import SearchableStore, SessionSearch
 
 

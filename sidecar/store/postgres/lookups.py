@@ -5,15 +5,13 @@ from collections.abc import Sequence
 import msgspec
 
 from sidecar.store.admission import meant_by_key
-from sidecar.store.cursors import decode_cursor, encode_cursor
-from sidecar.store.expiring import EXPIRED
+from sidecar.store.erasure import EXPIRED
 from sidecar.store.postgres.buffer import PostgresBuffers
 from sidecar.store.postgres.connection import Connection, Row
 from sidecar.store.postgres.escaping import escape, short
 from sidecar.store.postgres.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.postgres.spawns import PostgresSpawns
-from sidecar.store.presenting import stored_messages
-from sidecar.store.reads_on_loop import Lacking
+from sidecar.store.reads import Lacking, decode_cursor, encode_cursor, stored_messages
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import SearchState
 from sidecar.store.spawn import SNAPSHOTS

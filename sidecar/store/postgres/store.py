@@ -11,7 +11,7 @@ from sidecar.store.postgres.connection import checked_conninfo
 from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.readers import Outage, Readers
 from sidecar.store.postgres.writer import Writer
-from sidecar.store.reads_on_loop import Lookups, SessionReads
+from sidecar.store.reads import Lookups, SessionReads
 from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
 from sidecar.store.stored import SessionRef
 from sidecar.store.submitting import Submitting, refuse

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
 
-from sidecar.store.applying import apply
 from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.connection import connect
 from sidecar.store.postgres.faults import is_conflict, is_lost, lost, spoils_the_batch, unavailable
 from sidecar.store.postgres.readers import Outage
 from sidecar.store.postgres.schema import prepare
 from sidecar.store.postgres.tables import PostgresTables
+from sidecar.store.rules import apply
 from sidecar.store.search import Extract
 from sidecar.store.submitting import FaultLog, mark_withdrawn
 from sidecar.store.writes import Write

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from sidecar.store.records import MessageRow, SessionRecord, role_code
+from sidecar.store.records import MessageRow, SessionRecord, role_code, turn_name
 from sidecar.store.search import MOST_PATTERN, Extract, Searchable, SearchError, SearchQuery, plain_text
 from sidecar.store.search.terms import (
     LONGEST_RUN,
@@ -19,7 +19,6 @@ from sidecar.store.search.terms import (
     parts_of,
     stem,
 )
-from sidecar.store.turns import turn_name
 
 _LONGEST = 8 << 20
 """Characters of a message that are indexed; what is longer is found by its beginning."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from sidecar.store.lineage import spans
+from sidecar.store.forks import spans
 from sidecar.store.primitives import RowReads
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import MOST_S, SearchQuery

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from sidecar.store.admission import meant_by_key
-from sidecar.store.cursors import decode_cursor, encode_cursor
-from sidecar.store.expiring import EXPIRED
-from sidecar.store.presenting import stored_messages
-from sidecar.store.reads_on_loop import Lacking
+from sidecar.store.erasure import EXPIRED
+from sidecar.store.reads import Lacking, decode_cursor, encode_cursor, stored_messages
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import SearchState
 from sidecar.store.spawn import SNAPSHOTS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import apsw
 
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.reads_on_loop import ReadsOnLoop
+from sidecar.store.reads import ReadsOnLoop
 from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
 from sidecar.store.sqlite.connection import Connection
 from sidecar.store.sqlite.lookups import SQLiteLookups

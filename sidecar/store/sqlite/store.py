@@ -11,7 +11,7 @@ import apsw
 
 from sidecar.private_files import create
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.reads_on_loop import ReadsOnLoop
+from sidecar.store.reads import ReadsOnLoop
 from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import damaged, unavailable

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from sidecar.store.applying import apply
+from sidecar.store.erasure import Expire, is_set_aside
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.expiring import Expire, is_set_aside
+from sidecar.store.rules import apply
 from sidecar.store.search import Extract
 from sidecar.store.sqlite.checkpoints import Checkpoints
 from sidecar.store.sqlite.connection import Connection, connect

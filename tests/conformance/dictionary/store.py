@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Generator
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
-from sidecar.store.applying import apply
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.reads_on_loop import ReadsOnLoop
+from sidecar.store.reads import ReadsOnLoop
+from sidecar.store.rules import apply
 from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
 from sidecar.store.search.answer import search_session, search_sessions
 from sidecar.store.search.rank import Contents

@@ -5,12 +5,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from sidecar.store.admission import is_foreign, meant_by_key
-from sidecar.store.cursors import decode_cursor, encode_cursor
-from sidecar.store.expiring import is_set_aside
-from sidecar.store.identity import written_out
-from sidecar.store.presenting import stored_messages
-from sidecar.store.reads_on_loop import Lacking
-from sidecar.store.records import OPENS, KeyedRow, MessageRow, SessionRecord
+from sidecar.store.erasure import is_set_aside
+from sidecar.store.reads import Lacking, decode_cursor, encode_cursor, stored_messages
+from sidecar.store.records import OPENS, KeyedRow, MessageRow, SessionRecord, written_out
 from sidecar.store.search import SearchState
 from sidecar.store.search.query import Groups
 from sidecar.store.search.scope import place_of, position_of, uid_of

@@ -13,7 +13,7 @@ from sidecar.store.errors import StoreDamaged
 from sidecar.store.sqlite.cleaning import CleaningVFS
 from sidecar.store.sqlite.faults import unavailable
 from sidecar.store.sqlite.schema import SECRETS
-from sidecar.store.sqlite.upkeep.looking import look
+from sidecar.store.sqlite.upkeep.inspection import look
 from sidecar.store.stored import SessionRef
 from sidecar.store.upkeep import Progress
 

@@ -8,7 +8,7 @@ from sidecar.store.sqlite.cleaning import CleaningVFS
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import unavailable
 from sidecar.store.sqlite.schema import INDEX, VERSION, prepare
-from sidecar.store.sqlite.upkeep.looking import look, look_at_current
+from sidecar.store.sqlite.upkeep.inspection import look, look_at_current
 
 _BUSY_MS = 10_000
 _CACHE_KIB = 16 * 1024

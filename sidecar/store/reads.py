@@ -1,4 +1,7 @@
-"""The reads of `SessionStore`, by way of one method that tells where a store answers them."""
+"""The reads of `SessionStore`, on the rows that a kind of store answers with.
+
+Long ranges pass through here on the loop's thread, so the loops are flat.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -6,17 +9,13 @@ from contextlib import AbstractContextManager
 from typing import Literal, Protocol, TypeVar
 
 from sidecar.store.buffer import BufferRows
+from sidecar.store.forks import owner_at, place_of_id, row_at, spans
 from sidecar.store.primitives import RowReads
-from sidecar.store.reading import (
-    read_keyed,
-    read_message,
-    read_messages,
-    read_messages_of_role,
-    read_turn_start,
-)
+from sidecar.store.records import HEARTBEAT, MADE_UP, KeyedRow, MessageRow, SessionRecord, role_code, role_of
 from sidecar.store.search import SearchState
 from sidecar.store.spawn import Spawn, SpawnRows
 from sidecar.store.stored import (
+    Facts,
     KeyedMessage,
     SessionHead,
     SessionRef,
@@ -24,6 +23,122 @@ from sidecar.store.stored import (
     StoredMessage,
     SummaryNode,
 )
+
+
+def encode_cursor(record: SessionRecord) -> str:
+    """The cursor of the page behind this session."""
+    return f"{record.updated_ms}.{record.uid}"
+
+
+def decode_cursor(cursor: str) -> tuple[int, int]:
+    """`updated_ms` and `uid` of the session that the page before ended with.
+
+    Raises:
+        ValueError: the cursor is not one of ours.
+    """
+    stamp, _, uid = cursor.partition(".")
+    for number in (stamp, uid):
+        if not (number.isascii() and number.isdigit()) or len(number) > 18:
+            raise ValueError(f"{cursor[:60]!r} is no cursor of this list")
+    return int(stamp), int(uid)
+
+
+def stored_messages(owner: SessionRecord, rows: Sequence[MessageRow]) -> list[StoredMessage]:
+    """Messages; `owner` is the session that owns the rows."""
+    tag = owner.tag
+    return [
+        StoredMessage(
+            position,
+            name if name is not None else f"{tag}-{position if number is None else number}",
+            turn,
+            label if label is not None else f"t{turn}",
+            role_of(role),
+            timestamp_ms,
+            flags & HEARTBEAT != 0,
+            body,
+        )
+        for _, _, position, turn, role, timestamp_ms, flags, name, number, label, _, body in rows
+    ]
+
+
+def keyed_messages(owner: SessionRecord, rows: Sequence[KeyedRow]) -> list[KeyedMessage]:
+    """Ids and facts; `owner` is the session that owns the rows."""
+    tag = owner.tag
+    return [
+        KeyedMessage(
+            position,
+            name if name is not None else f"{tag}-{position if number is None else number}",
+            None if flags & MADE_UP else name,
+            inner_id,
+            label if label is not None else f"t{turn}",
+            None if tokens is None else Facts(tokens, *keys),
+        )
+        for position, turn, flags, name, number, label, inner_id, tokens, *keys in rows
+    ]
+
+
+def read_messages(reads: RowReads, ref: SessionRef, first: int, last: int) -> list[StoredMessage]:
+    """See `SessionStore.messages`."""
+    record = reads.session(ref)
+    if record is None:
+        return []
+    found: list[StoredMessage] = []
+    for owner, start, end in spans(reads, record, first, min(last, record.message_count)):
+        found += stored_messages(owner, reads.rows(owner.uid, start, end))
+    return found
+
+
+def read_messages_of_role(reads: RowReads, ref: SessionRef, role: str) -> list[StoredMessage]:
+    """See `SessionStore.messages_of_role`."""
+    record = reads.session(ref)
+    if record is None:
+        return []
+    code = role_code(role)
+    found: list[StoredMessage] = []
+    for owner, start, end in spans(reads, record, 1, record.message_count):
+        found += stored_messages(owner, reads.rows_of_role(owner.uid, code, start, end))
+    return found
+
+
+def read_message(reads: RowReads, ref: SessionRef, message_id: str) -> StoredMessage | None:
+    """See `SessionStore.message`."""
+    record = reads.session(ref)
+    place = None if record is None else place_of_id(reads, record, message_id)
+    if record is None or place is None:
+        return None
+    owner, row = row_at(reads, record, place)
+    return stored_messages(owner, [row])[0]
+
+
+def read_keyed(reads: RowReads, ref: SessionRef, first: int, last: int) -> list[KeyedMessage]:
+    """See `SessionStore.keyed`."""
+    record = reads.session(ref)
+    if record is None:
+        return []
+    found: list[KeyedMessage] = []
+    for owner, start, end in spans(reads, record, first, min(last, record.message_count)):
+        found += keyed_messages(owner, reads.keyed_rows(owner.uid, start, end))
+    return found
+
+
+def read_turn_start(reads: RowReads, ref: SessionRef, turn: int) -> int | None:
+    """See `SessionStore.turn_start`. Turns never fall along a session, so halving finds the first of one."""
+    record = reads.session(ref)
+    if record is None or not 0 < turn <= record.turn_count:
+        return None
+
+    def turn_at(position: int) -> int:
+        return reads.turn_at(owner_at(reads, record, position).uid, position)
+
+    low, high = 1, record.message_count
+    while low < high:
+        middle = (low + high) // 2
+        if turn_at(middle) < turn:
+            low = middle + 1
+        else:
+            high = middle
+    return low if turn_at(low) == turn else None
+
 
 _T = TypeVar("_T")
 

@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 from sidecar.store.admission import is_foreign, set_for
-from sidecar.store.lineage import part_from_forks
+from sidecar.store.forks import part_from_forks
 from sidecar.store.primitives import Tables
 from sidecar.store.records import SessionRecord
 from sidecar.store.stored import SessionHead, SessionRef
