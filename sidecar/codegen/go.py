@@ -105,7 +105,8 @@ def _field(member: Member, model: ProtocolModel) -> str:
         plain = value is not None or isinstance(shape, Listing | Opaque | OneOf | Text | Choice)
         if not plain and not (isinstance(shape, Number) and (shape.minimum or 0) >= 1):
             kind = f"*{kind}"
-        tag += ",omitzero" if isinstance(shape, Listing) or kind == "time.Time" else ",omitempty"
+        is_time = _type(value.shape if value else shape) == "time.Time"
+        tag += ",omitzero" if isinstance(shape, Listing) or is_time else ",omitempty"
     return _documented(doc, "\t") + f'\t{_exported(member.name)} {kind} `json:"{tag}"`\n'
 
 

@@ -18,6 +18,9 @@ open_enumeration! {
     }
 }
 
+/// Token of work-done progress, chosen by the side that asks for progress.
+pub type ProgressToken = serde_json::Value;
+
 open_enumeration! {
     /// What a host can declare; servers ignore unknown names.
     HostCapability {
@@ -77,6 +80,9 @@ pub type MessageId = String;
 
 /// Name of a turn within its session.
 pub type TurnId = String;
+
+/// RFC 3339 in UTC, such as `2024-01-15T10:30:00.000Z`.
+pub type Timestamp = String;
 
 /// Id of an assembled answer, unique in the store.
 pub type ResultId = String;
@@ -254,7 +260,7 @@ pub struct InitializeParams {
     pub workspace_folders: Option<serde_json::Value>,
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Name and version of a program, as in the Language Server Protocol.
@@ -439,7 +445,7 @@ pub struct CancelRequestParams {
 #[serde(rename_all = "camelCase")]
 pub struct ProgressParams {
     /// The token of the work.
-    pub token: serde_json::Value,
+    pub token: ProgressToken,
     /// A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd.
     pub value: serde_json::Value,
 }
@@ -467,7 +473,7 @@ pub struct LogMessageWindowParams {
 #[serde(rename_all = "camelCase")]
 pub struct CreateWindowWorkDoneProgressParams {
     /// Token under which the server will report progress.
-    pub token: serde_json::Value,
+    pub token: ProgressToken,
 }
 
 /// Params of `window/workDoneProgress/cancel`.
@@ -475,7 +481,7 @@ pub struct CreateWindowWorkDoneProgressParams {
 #[serde(rename_all = "camelCase")]
 pub struct CancelWindowWorkDoneProgressParams {
     /// Token of the work to stop.
-    pub token: serde_json::Value,
+    pub token: ProgressToken,
 }
 
 /// Params of `context/bootstrap`.
@@ -493,7 +499,7 @@ pub struct BootstrapContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// The host's whole transcript; takes precedence over `sessionFile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
@@ -539,7 +545,7 @@ pub struct IngestContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// The message to store.
     pub message: Message,
     /// The host's id of the message; takes precedence over an id inside the message.
@@ -550,7 +556,7 @@ pub struct IngestContextParams {
     pub turn_id: Option<TurnId>,
     /// When the message was created; defaults to its own timestamp, else to now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timestamp: Option<String>,
+    pub timestamp: Option<Timestamp>,
     /// True for a message that only keeps the agent awake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_heartbeat: Option<bool>,
@@ -592,7 +598,7 @@ pub struct IngestBatchContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// The messages to store, all or none, in this order.
     pub messages: Vec<Message>,
     /// The host's ids, one for each message; `null` if it has none.
@@ -631,7 +637,7 @@ pub struct AssembleContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// Maximum tokens of the answer; defaults to `limits.defaultTokenBudget`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
@@ -761,7 +767,7 @@ pub struct CompactContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// Maximum tokens of the context afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
@@ -836,7 +842,7 @@ pub struct AfterTurnContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// The turn's new messages; the whole transcript if `prePromptMessageCount` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
@@ -881,7 +887,7 @@ pub struct CommitTurnContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// Names the turn; the same key is committed once.
     pub advancement_key: String,
     /// The turn's messages.
@@ -923,7 +929,7 @@ pub struct MaintainContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// Maximum tokens of the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
@@ -962,7 +968,7 @@ pub struct PreflightContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// Maximum tokens of the context.
     pub token_budget: i64,
     /// The host's transcript; replaces the live tail of the session.
@@ -1003,7 +1009,7 @@ pub struct ExplainContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// Id of an assemble result; takes precedence over `turnId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_id: Option<ResultId>,
@@ -1064,7 +1070,7 @@ pub struct InjectedItem {
 pub struct DisposeContextParams {
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `context/dispose`: nothing.
@@ -1105,7 +1111,7 @@ pub struct PrepareSpawnSubagentParams {
     pub ttl_ms: Option<i64>,
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `subagent/prepareSpawn`.
@@ -1128,7 +1134,7 @@ pub struct RollbackSpawnSubagentParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `subagent/rollbackSpawn`.
@@ -1152,7 +1158,7 @@ pub struct EndedSubagentParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `subagent/ended`: nothing.
@@ -1207,7 +1213,7 @@ pub struct CallToolsParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// Name of the tool, as `tools/list` gave it.
     pub name: String,
     /// Arguments that satisfy the tool's input schema; absent means an empty object.
@@ -1295,7 +1301,7 @@ pub struct CompileMemoryParams {
     pub token_budget: Option<i64>,
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `memory/compile`.
@@ -1379,7 +1385,7 @@ pub struct EngineListing {
 pub struct DoctorEngineParams {
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `engine/doctor`.
@@ -1504,7 +1510,7 @@ pub struct PinSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// A stored message to keep through compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
@@ -1539,7 +1545,7 @@ pub struct UnpinSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// The pin to remove.
     pub pin_id: String,
 }
@@ -1567,7 +1573,7 @@ pub struct PinsSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `session/pins`.
@@ -1579,7 +1585,7 @@ pub struct PinsSessionResult {
 }
 
 /// Something that must survive compaction.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pin {
     /// Id for `session/unpin`.
@@ -1594,7 +1600,7 @@ pub struct Pin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// When it was pinned.
-    pub created_at: String,
+    pub created_at: Timestamp,
 }
 
 /// Params of `session/truncate`.
@@ -1612,7 +1618,7 @@ pub struct TruncateSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// The last message to keep.
     pub after_message_id: MessageId,
 }
@@ -1640,7 +1646,7 @@ pub struct ForkSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// Id of the copy; must not exist yet.
     pub new_session_id: SessionId,
     /// The last message to copy; defaults to all of them.
@@ -1673,7 +1679,7 @@ pub struct SummariesSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `session/summaries`.
@@ -1688,7 +1694,7 @@ pub struct SummariesSessionResult {
 }
 
 /// A summary that covers a range of messages.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SummaryNode {
     /// Id of the summary; the recall tools accept it.
@@ -1702,7 +1708,7 @@ pub struct SummaryNode {
     /// How it was written, such as `model` or `deterministic`.
     pub quality: String,
     /// When it was written.
-    pub created_at: String,
+    pub created_at: Timestamp,
     /// The first message that it covers.
     pub first_message_id: MessageId,
     /// The last message that it covers.
@@ -1755,9 +1761,9 @@ pub struct SessionEntry {
     /// How many messages are stored.
     pub message_count: i64,
     /// When the first message was stored.
-    pub created_at: String,
+    pub created_at: Timestamp,
     /// When it last changed.
-    pub updated_at: String,
+    pub updated_at: Timestamp,
 }
 
 /// Params of `session/get`.
@@ -1775,7 +1781,7 @@ pub struct GetSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `session/get`.
@@ -1794,9 +1800,9 @@ pub struct GetSessionResult {
     /// How many messages are stored.
     pub message_count: i64,
     /// When the first message was stored.
-    pub created_at: String,
+    pub created_at: Timestamp,
     /// When it last changed.
-    pub updated_at: String,
+    pub updated_at: Timestamp,
     /// Owner of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
@@ -1832,7 +1838,7 @@ pub struct ExportSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// Where to continue, from the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
@@ -1862,7 +1868,7 @@ pub struct ExportedMessage {
     /// The turn that it belongs to.
     pub turn_id: TurnId,
     /// The host's timestamp, otherwise the time of receipt.
-    pub timestamp: String,
+    pub timestamp: Timestamp,
     /// The message, byte for byte.
     pub message: Message,
     /// Fenced parts of its text that this server wrote, such as memory that the host stored
@@ -1887,7 +1893,7 @@ pub struct DeleteSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `session/delete`.
@@ -1968,7 +1974,7 @@ pub struct CompactRuntimeParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<serde_json::Value>,
+    pub work_done_token: Option<ProgressToken>,
     /// Maximum tokens of the context afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
@@ -2113,7 +2119,7 @@ pub struct ContextInjectedMemoryParams {
     /// The text that the answer carries.
     pub final_content: String,
     /// When it was compiled.
-    pub timestamp: String,
+    pub timestamp: Timestamp,
     /// The session, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
