@@ -10,9 +10,8 @@ from pathlib import Path
 import click
 
 from sidecar.cli.failures import CommandFailed
-from sidecar.cli.lab.figures import Prices
 from sidecar.cli.lab.recording import Recording, read_recording
-from sidecar.cli.options import Common, common_options, namespace_option, price_option, token_budget
+from sidecar.cli.options import Common, Prices, common_options, namespace_option, price_option, token_budget
 from sidecar.cli.own_sidecar import client_for
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.messages.importers.transcript import TranscriptError, nothing_in

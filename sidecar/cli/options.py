@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import click
-
-if TYPE_CHECKING:
-    from sidecar.cli.lab.figures import Prices
+from msgspec import Struct
 
 R = TypeVar("R")
 
@@ -88,6 +86,19 @@ def token_budget(text: str) -> int:
     return tokens
 
 
+class Prices(Struct, rename="camel", kw_only=True, frozen=True):
+    """What a million tokens of a prompt cost."""
+
+    new: float
+    """Tokens that are written to the cache."""
+    cached: float
+    """Tokens that are read from it."""
+
+    def of(self, sent: int, cached: int) -> float:
+        """The price of so many tokens, of which so many are cached."""
+        return ((sent - cached) * self.new + cached * self.cached) / 1_000_000
+
+
 def price_option(command: Callable[..., R]) -> Callable[..., R]:
     """Gives a command `--prices`."""
     return click.option(
@@ -101,8 +112,6 @@ def price_option(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def _prices(context: click.Context, parameter: click.Parameter, value: str) -> Prices:
-    from sidecar.cli.lab.figures import Prices
-
     try:
         new, cached = map(float, value.split(","))
     except ValueError:

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from sidecar.cli.failures import FAILURE, OK
-from sidecar.cli.lab.figures import Prices, Style
+from sidecar.cli.lab.figures import Style
 from sidecar.cli.lab.replay import Plan, Request, compare, replay
 from sidecar.cli.lab.report import print_comparison, print_report
-from sidecar.cli.options import Common, common_options, price_option, token_budget
+from sidecar.cli.options import Common, Prices, common_options, price_option, token_budget
 from sidecar.cli.output import print_json
 from sidecar.messages.importers.documents import FORMATS
 

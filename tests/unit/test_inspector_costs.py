@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from sidecar.cli.inspector.history import History, Turn
-from sidecar.cli.lab.figures import Prices
+from sidecar.cli.options import Prices
 
 SIZES = [100, 50, 200, 50]
 """Tokens of the messages: two turns of two."""

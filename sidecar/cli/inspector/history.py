@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from sidecar.cli.lab.figures import Prices
 from sidecar.cli.lab.judge import common_prefix
 from sidecar.cli.lab.recording import Step, Tally
+from sidecar.cli.options import Prices
 from sidecar.client.errors import ContextOverflow
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.protocol.assemble import CompositionPart, ContextDecision, InjectedItem

@@ -15,8 +15,8 @@ from aiohttp import web
 
 from sidecar.cli.inspector import pages
 from sidecar.cli.inspector.history import History, Turn
-from sidecar.cli.lab.figures import Prices
 from sidecar.cli.lab.recording import Recording, Step, Tally, steps_of
+from sidecar.cli.options import Prices
 from sidecar.client.errors import SidecarError
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.messages.dialects import dialect

@@ -9,6 +9,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from sidecar.cli.options import Prices
+
 Style = Literal["ingest", "commit"]
 Grade = Literal["good", "short", "wrong"]
 
@@ -223,19 +225,6 @@ class Replay(Figures, frozen=True):
     summary: Summary
     turns: Sequence[TurnFigures]
     calls: Sequence[CallFigures]
-
-
-class Prices(Figures, frozen=True):
-    """What a million tokens of a prompt cost."""
-
-    new: float
-    """Tokens that are written to the cache."""
-    cached: float
-    """Tokens that are read from it."""
-
-    def of(self, sent: int, cached: int) -> float:
-        """The price of so many tokens, of which so many are cached."""
-        return ((sent - cached) * self.new + cached * self.cached) / 1_000_000
 
 
 class Compared(Figures, frozen=True):

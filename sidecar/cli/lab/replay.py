@@ -15,7 +15,6 @@ from sidecar.cli.lab.figures import (
     Comparison,
     Judgement,
     Overflow,
-    Prices,
     Replay,
     Stopwatch,
     Style,
@@ -31,7 +30,7 @@ from sidecar.cli.lab.recording import (
     smallest_answer,
     values_used,
 )
-from sidecar.cli.options import Common
+from sidecar.cli.options import Common, Prices
 from sidecar.cli.output import counted_progress
 from sidecar.cli.own_sidecar import with_fresh_sidecar
 from sidecar.client.errors import ContextOverflow, RequestFailed, RequestTimedOut, SessionNotFound
