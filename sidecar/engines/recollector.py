@@ -34,17 +34,17 @@ from sidecar.tokens.message_cost import MESSAGE_OVERHEAD, readable_text
 
 MARGIN = 0.97
 """Share of the budget that is filled: providers count in another way than we do."""
-LEAST = 120
-"""Tokens of room below which nothing is recalled."""
+LEAST, LEAST_NOTES = 120, 32
+"""Tokens of room below which nothing is recalled, and below which nothing is noted."""
 GROWN = 1.25
 """How much more room there must be to recall more for the same prompt."""
 FIRST_SHARE, SMALL, FIRST = 0.8, 1000, 4000
 """Bounds of the first recollection behind a cut: a share of what may be recalled (all up to `SMALL` tokens),
 and tokens."""
-LATER_SHARE, LATER = 0.15, 400
-"""Bounds of what one later prompt recalls: a share of the room left, since the next messages need most of it,
-and tokens."""
-OF_SOURCE = 1 / 3
+LATER_SHARE, LATER = 0.15, 300
+"""Bounds of what one later prompt recalls: above three quarters of the budget a share of the room left, and
+always tokens, since the next messages need most of the room."""
+OF_SOURCE = 0.5
 """Share of the messages in front of the window that is recalled at most: more of them had better be sent."""
 FEW_HITS = 24
 """Messages that are looked at for a later prompt: there is room for no more."""
@@ -249,16 +249,16 @@ class Recollections:
             return min(left, most)
         slack = int(budget * SLACK) if system * 2 <= budget else system + int(free * SLACK)
         if not self._now.blocks:
-            return min(left, slack - taken, self.wanted(free), most)
-        later = min(int(left * LATER_SHARE), LATER)
-        return min(later, int(free * self._recollector.share) - self.tokens, most)
+            return min(left, max(slack - taken, FEW_NOTES), self.wanted(free), most)
+        later = min(left, max(slack - taken, int(left * LATER_SHARE)), LATER)
+        return min(later, int(budget * self._recollector.share) - self.tokens, most)
 
     async def _block(self, window: Window, budget: int, room: int) -> Block | None:
         """What the moment calls for and is not there yet; `None` where that is nothing."""
         measure = self._recollector.measure
         count = measure.text
         room -= framed("", count)
-        if room < LEAST:
+        if room < (LEAST if self._now.blocks else LEAST_NOTES):
             return None
         session, known = self._session, self._recollector.known(self._session)
         is_first = not self._now.blocks

@@ -210,13 +210,13 @@ class WindowedEngine(StoringEngine, Generic[F]):
         window = await cut_window(timeline, newest[start:], max(room, 0), max(target, 0))
         if not share:
             return window
+        large = max((budget * MARGIN - system) * NEWEST, target - system)
         excess = measure.excess([*window.system, *window.entries])
         if excess and window.tokens + excess > target:
             room, target = room - excess, target - excess
             window = await cut_window(timeline, newest[start:], max(room, 0), max(target, 0))
         if not recalled.is_sent_apart or not newest or budget > SMALL:
             return window
-        large = max((budget * MARGIN - system) * NEWEST, target - system)
         if tokens_of(window.entries) + measure.excess(window.entries) > large:
             window = window._replace(entries=[], cut=newest[-1].message_id)
         return window

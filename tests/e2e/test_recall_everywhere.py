@@ -136,7 +136,7 @@ def test_terse_keeps_its_shape_in_front_of_what_is_recalled(tmp_path: Path) -> N
             talk.say(
                 talk.speaker.words(20), f"{talk.speaker.words(30)} <terse>Turn {number} went well</terse>"
             )
-        answer = talk.answer(ASK)
+        answer = talk.answer(ASK, 2000)
         texts = [message["content"] for message in answer.messages]
         (block,) = recalled(answer)
         shape = texts[: texts.index(block)]

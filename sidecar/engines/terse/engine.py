@@ -25,7 +25,7 @@ from sidecar.messages.terse_tags import may_have_tags, strip_parts
 if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect, Role
 
-RECALLED, MOST_RECALLED = 0.25, 800
+RECALLED, MOST_RECALLED = 0.25, 400
 """Bounds of what is recalled at once, as a share of the room and in tokens: the window moves at every turn,
 and recalled text goes with it."""
 
