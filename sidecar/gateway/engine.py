@@ -7,7 +7,7 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +33,8 @@ ANSWER_S = 5.0
 """Seconds that a request waits for the sidecar before it goes upstream as it came."""
 START_S = 15.0
 """Seconds that a sidecar may take to start."""
+EXAMINED_S = 20.0
+"""Seconds that a sidecar which let a request wait may be busy before it counts as hanging."""
 COMPACTION_S = 30.0
 REST_S = (1.0, 30.0)
 """Pause before a sidecar that failed is started again: at first, and at the most."""
@@ -88,12 +90,12 @@ class EngineLink:
         self._state_dir = state_dir
         self._clients: dict[MessageFormat, SidecarClient] = {}
         self._starting: dict[MessageFormat, asyncio.Task[SidecarClient | None]] = {}
-        self._answered_at = 0.0
         self._resting_until = 0.0
         self._pause_s = REST_S[0]
         self._forked: set[str] = set()
         self._stored: OrderedDict[str, _Stored] = OrderedDict()
-        self._ending: set[asyncio.Future[None]] = set()
+        self._examined: set[SidecarClient] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def choose(self, message_format: MessageFormat, request: ModelRequest, budget: int) -> Choice:
         """What the model should see within `budget` tokens.
@@ -243,7 +245,6 @@ class EngineLink:
     async def _client(self, message_format: MessageFormat, limit_s: float) -> AsyncGenerator[SidecarClient]:
         """A client for one piece of work; whatever keeps it from succeeding in time is `Unavailable`."""
         client: SidecarClient | None = None
-        begun = time.monotonic()
         try:
             async with asyncio.timeout(limit_s):
                 client = await self._open(message_format)
@@ -253,21 +254,44 @@ class EngineLink:
         except RequestFailed as problem:
             self._warn(f"The sidecar refused a request: {problem.message}")
             raise Unavailable(problem.message) from problem
-        except (SidecarError, TimeoutError, OSError) as problem:
-            reason = str(problem) or f"no answer in {limit_s:.0f} s"
-            # One that answers others is busy, and not to be ended.
-            hangs = not isinstance(problem, TimeoutError) or self._answered_at < begun
-            if client is not None and hangs and self._clients.get(message_format) is client:
-                del self._clients[message_format]
-                self._rest(reason)
-                self._end(client)
-            raise Unavailable(reason) from problem
-        self._answered_at = time.monotonic()
+        except TimeoutError as problem:
+            if client is not None and client not in self._examined:
+                self._examined.add(client)
+                self._warn("The sidecar does not answer. Requests go upstream unchanged until it does.")
+                self._behind(self._examine(message_format, client))
+            raise Unavailable(f"no answer in {limit_s:.0f} s") from problem
+        except (SidecarError, OSError) as problem:
+            if client is not None:
+                self._give_up(message_format, client, str(problem))
+            raise Unavailable(str(problem)) from problem
         self._pause_s = REST_S[0]
+
+    async def _examine(self, message_format: MessageFormat, client: SidecarClient) -> None:
+        """Give a sidecar up that hangs; one that is merely busy answers a small question."""
+        try:
+            async with asyncio.timeout(EXAMINED_S):
+                await client.session(NAMESPACE)
+        except RequestFailed:
+            return
+        except (SidecarError, TimeoutError):
+            if self._clients.get(message_format) is client:
+                del self._clients[message_format]
+            await client.close()
+        finally:
+            self._examined.discard(client)
+
+    def _give_up(self, message_format: MessageFormat, client: SidecarClient, reason: str) -> None:
+        """End a sidecar, once however many requests it has failed."""
+        if self._clients.get(message_format) is client:
+            del self._clients[message_format]
+            self._rest(reason)
+            self._behind(client.close())
 
     async def _open(self, message_format: MessageFormat) -> SidecarClient:
         """The client of a sidecar that runs; the start of another goes on behind a request that gives up."""
         client = self._clients.get(message_format)
+        if client in self._examined:
+            raise Unavailable("the sidecar does not answer")
         if client is not None and client.alive:
             return client
         starting = self._starting.get(message_format)
@@ -297,7 +321,7 @@ class EngineLink:
                 await client.open()
         except (SidecarError, TimeoutError, OSError) as problem:
             self._rest(str(problem) or f"not started in {START_S:.0f} s")
-            self._end(client)
+            self._behind(client.close())
             return None
         finally:
             del self._starting[message_format]
@@ -310,10 +334,11 @@ class EngineLink:
         self._pause_s = min(REST_S[1], self._pause_s * 2)
         self._warn(f"The sidecar failed ({reason}). Requests go upstream unchanged until it is back.")
 
-    def _end(self, client: SidecarClient) -> None:
-        ending = asyncio.ensure_future(client.close())
-        self._ending.add(ending)
-        ending.add_done_callback(self._ending.discard)
+    def _behind(self, work: Coroutine[object, object, None]) -> None:
+        """Do something that no request waits for."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 def _begins_with(

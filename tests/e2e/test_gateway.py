@@ -173,6 +173,25 @@ def test_a_sidecar_that_dies_leaves_requests_as_they_are_and_is_started_again(
     assert running.close().count("The sidecar failed") == 1
 
 
+def test_a_sidecar_that_hangs_holds_up_one_request_and_no_more(gateway: Start, upstream: ModelApis) -> None:
+    running = gateway("--window", "16k")
+    history = claude_session(running, 40)
+    for pid in children_of(running.process.pid):
+        os.kill(pid, signal.SIGSTOP)
+    body = json.dumps(claude_body(history)).encode()
+    assert running.ask("/v1/messages", body, CLAUDE)[0] == 200
+    assert upstream.bodies[-1] == body
+    # With a limit of its own for each, these would take minutes.
+    assert all(running.ask("/v1/messages", body, CLAUDE)[0] == 200 for _ in range(50))
+    for pid in children_of(running.process.pid):
+        os.kill(pid, signal.SIGCONT)
+    deadline = time.monotonic() + LIMIT_S
+    while upstream.bodies[-1] == body:
+        assert time.monotonic() < deadline, "it is not asked again"
+        assert running.ask("/v1/messages", body, CLAUDE)[0] == 200
+    assert running.close().count("The sidecar does not answer") == 1
+
+
 def test_a_sidecar_that_is_not_there_never_stands_in_the_way(gateway: Start, upstream: ModelApis) -> None:
     running = gateway("--sidecar", "/no/such/program")
     body = json.dumps(claude_body([*OPENING, *called(1)])).encode()
@@ -247,7 +266,8 @@ def test_claude_code_gets_its_summary_from_the_engine_and_goes_on_from_it(
     assert running.ask("/v1/messages", claude_body(begun), CLAUDE)[0] == 200
     assert upstream.faults == []
     assert "QX-4711" in str(upstream.requests[-1]["messages"])
-    assert bare(upstream.requests[-1]["messages"][-1])["content"][-1]["text"] == "Go on, please."
+    newest = bare(upstream.requests[-1]["messages"][-1])["content"]
+    assert "Go on, please." in [block["text"] for block in newest]
 
 
 def items(number: int) -> list[Body]:
@@ -391,10 +411,12 @@ def test_a_hundred_requests_at_once_get_their_own_answers(gateway: Start, upstre
         status, answer, _ = running.ask("/v1/messages", claude_body(history), headers)
         return status == 200 and f"to program {name}" in answer.decode()
 
+    assert converse("the first")
+    sidecars = children_of(running.process.pid)
     with ThreadPoolExecutor(100) as programs:
         assert all(programs.map(converse, (f"p{number:03}" for number in range(100))))
     assert upstream.faults == []
-    assert "The sidecar" not in running.close()
+    assert children_of(running.process.pid) == sidecars, "one that is busy is not ended"
 
 
 def test_everything_else_is_passed_through_unread(gateway: Start, upstream: ModelApis) -> None:

@@ -236,7 +236,7 @@ def test_a_sidecar_that_fails_in_the_middle_does_not_end_the_program(
     assert done.returncode == 0, done.stderr
     assert "all done" in done.stdout
     assert upstream.faults == []
-    assert 1 <= done.stderr.count("The sidecar failed") <= 2
+    assert 1 <= done.stderr.count("context-sidecar: The sidecar") <= 2
 
 
 @BOTH
