@@ -21,9 +21,6 @@ const (
 	TraceValueVerbose  TraceValue = "verbose"
 )
 
-// ProgressToken: Token of work-done progress, chosen by the side that asks for progress.
-type ProgressToken = any
-
 // HostCapability: What a host can declare; servers ignore unknown names.
 type HostCapability string
 
@@ -87,9 +84,6 @@ type MessageID = string
 
 // TurnID: Name of a turn within its session.
 type TurnID = string
-
-// Timestamp: RFC 3339 in UTC, such as `2024-01-15T10:30:00.000Z`.
-type Timestamp = time.Time
 
 // ResultID: Id of an assembled answer, unique in the store.
 type ResultID = string
@@ -278,7 +272,7 @@ type InitializeParams struct {
 	WorkspaceFolders json.RawMessage `json:"workspaceFolders,omitempty"`
 
 	// Token under which the server reports progress.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // PeerInfo: Name and version of a program, as in the Language Server Protocol.
@@ -445,7 +439,7 @@ type CancelRequestParams struct {
 // ProgressParams: Params of `$/progress`.
 type ProgressParams struct {
 	// The token of the work.
-	Token ProgressToken `json:"token"`
+	Token any `json:"token"`
 
 	// A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd.
 	Value json.RawMessage `json:"value"`
@@ -469,13 +463,13 @@ type LogMessageWindowParams struct {
 // CreateWindowWorkDoneProgressParams: Params of `window/workDoneProgress/create`.
 type CreateWindowWorkDoneProgressParams struct {
 	// Token under which the server will report progress.
-	Token ProgressToken `json:"token"`
+	Token any `json:"token"`
 }
 
 // CancelWindowWorkDoneProgressParams: Params of `window/workDoneProgress/cancel`.
 type CancelWindowWorkDoneProgressParams struct {
 	// Token of the work to stop.
-	Token ProgressToken `json:"token"`
+	Token any `json:"token"`
 }
 
 // BootstrapContextParams: Params of `context/bootstrap`.
@@ -490,7 +484,7 @@ type BootstrapContextParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// The host's whole transcript; takes precedence over `sessionFile`.
 	Messages []Message `json:"messages,omitzero"`
@@ -532,7 +526,7 @@ type IngestContextParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// The message to store.
 	Message Message `json:"message"`
@@ -544,7 +538,7 @@ type IngestContextParams struct {
 	TurnID TurnID `json:"turnId,omitempty"`
 
 	// When the message was created; defaults to its own timestamp, else to now.
-	Timestamp Timestamp `json:"timestamp,omitzero"`
+	Timestamp time.Time `json:"timestamp,omitzero"`
 
 	// True for a message that only keeps the agent awake.
 	IsHeartbeat *bool `json:"isHeartbeat,omitempty"`
@@ -583,7 +577,7 @@ type IngestBatchContextParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// The messages to store, all or none, in this order.
 	Messages []Message `json:"messages"`
@@ -619,7 +613,7 @@ type AssembleContextParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// Maximum tokens of the answer; defaults to `limits.defaultTokenBudget`.
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
@@ -749,7 +743,7 @@ type CompactContextParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// Maximum tokens of the context afterwards.
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
@@ -818,7 +812,7 @@ type AfterTurnContextParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// The turn's new messages; the whole transcript if `prePromptMessageCount` is given.
 	Messages []Message `json:"messages,omitzero"`
@@ -857,7 +851,7 @@ type CommitTurnContextParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// Names the turn; the same key is committed once.
 	AdvancementKey string `json:"advancementKey"`
@@ -896,7 +890,7 @@ type MaintainContextParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// Maximum tokens of the context.
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
@@ -932,7 +926,7 @@ type PreflightContextParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// Maximum tokens of the context.
 	TokenBudget int64 `json:"tokenBudget"`
@@ -972,7 +966,7 @@ type ExplainContextParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// Id of an assemble result; takes precedence over `turnId`.
 	ResultID ResultID `json:"resultId,omitempty"`
@@ -1032,7 +1026,7 @@ type InjectedItem struct {
 // DisposeContextParams: Params of `context/dispose`.
 type DisposeContextParams struct {
 	// Token under which the server reports progress.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // DisposeContextResult: Result of `context/dispose`: nothing.
@@ -1071,7 +1065,7 @@ type PrepareSpawnSubagentParams struct {
 	TtlMS int64 `json:"ttlMs,omitempty"`
 
 	// Token under which the server reports progress.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // PrepareSpawnSubagentResult: Result of `subagent/prepareSpawn`.
@@ -1089,7 +1083,7 @@ type RollbackSpawnSubagentParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // RollbackSpawnSubagentResult: Result of `subagent/rollbackSpawn`.
@@ -1110,7 +1104,7 @@ type EndedSubagentParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // EndedSubagentResult: Result of `subagent/ended`: nothing.
@@ -1155,7 +1149,7 @@ type CallToolsParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// Name of the tool, as `tools/list` gave it.
 	Name string `json:"name"`
@@ -1233,7 +1227,7 @@ type CompileMemoryParams struct {
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
 
 	// Token under which the server reports progress.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // CompileMemoryResult: Result of `memory/compile`.
@@ -1317,7 +1311,7 @@ type EngineListing struct {
 // DoctorEngineParams: Params of `engine/doctor`.
 type DoctorEngineParams struct {
 	// Token under which the server reports progress.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // DoctorEngineResult: Result of `engine/doctor`.
@@ -1439,7 +1433,7 @@ type PinSessionParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// A stored message to keep through compaction.
 	MessageID MessageID `json:"messageId,omitempty"`
@@ -1469,7 +1463,7 @@ type UnpinSessionParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// The pin to remove.
 	PinID string `json:"pinId"`
@@ -1493,7 +1487,7 @@ type PinsSessionParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // PinsSessionResult: Result of `session/pins`.
@@ -1517,7 +1511,7 @@ type Pin struct {
 	Note string `json:"note,omitempty"`
 
 	// When it was pinned.
-	CreatedAt Timestamp `json:"createdAt"`
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 // TruncateSessionParams: Params of `session/truncate`.
@@ -1532,7 +1526,7 @@ type TruncateSessionParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// The last message to keep.
 	AfterMessageID MessageID `json:"afterMessageId"`
@@ -1556,7 +1550,7 @@ type ForkSessionParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// Id of the copy; must not exist yet.
 	NewSessionID SessionID `json:"newSessionId"`
@@ -1586,7 +1580,7 @@ type SummariesSessionParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // SummariesSessionResult: Result of `session/summaries`.
@@ -1616,7 +1610,7 @@ type SummaryNode struct {
 	Quality string `json:"quality"`
 
 	// When it was written.
-	CreatedAt Timestamp `json:"createdAt"`
+	CreatedAt time.Time `json:"createdAt"`
 
 	// The first message that it covers.
 	FirstMessageID MessageID `json:"firstMessageId"`
@@ -1670,10 +1664,10 @@ type SessionEntry struct {
 	MessageCount int64 `json:"messageCount"`
 
 	// When the first message was stored.
-	CreatedAt Timestamp `json:"createdAt"`
+	CreatedAt time.Time `json:"createdAt"`
 
 	// When it last changed.
-	UpdatedAt Timestamp `json:"updatedAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 // GetSessionParams: Params of `session/get`.
@@ -1688,7 +1682,7 @@ type GetSessionParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // GetSessionResult: Result of `session/get`.
@@ -1709,10 +1703,10 @@ type GetSessionResult struct {
 	MessageCount int64 `json:"messageCount"`
 
 	// When the first message was stored.
-	CreatedAt Timestamp `json:"createdAt"`
+	CreatedAt time.Time `json:"createdAt"`
 
 	// When it last changed.
-	UpdatedAt Timestamp `json:"updatedAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
 
 	// Owner of the session.
 	AgentID AgentID `json:"agentId,omitempty"`
@@ -1745,7 +1739,7 @@ type ExportSessionParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// Where to continue, from the previous page.
 	Cursor string `json:"cursor,omitempty"`
@@ -1775,7 +1769,7 @@ type ExportedMessage struct {
 	TurnID TurnID `json:"turnId"`
 
 	// The host's timestamp, otherwise the time of receipt.
-	Timestamp Timestamp `json:"timestamp"`
+	Timestamp time.Time `json:"timestamp"`
 
 	// The message, byte for byte.
 	Message Message `json:"message"`
@@ -1798,7 +1792,7 @@ type DeleteSessionParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
 // DeleteSessionResult: Result of `session/delete`.
@@ -1870,7 +1864,7 @@ type CompactRuntimeParams struct {
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
-	WorkDoneToken ProgressToken `json:"workDoneToken,omitempty"`
+	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
 	// Maximum tokens of the context afterwards.
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
@@ -2011,7 +2005,7 @@ type ContextInjectedMemoryParams struct {
 	FinalContent string `json:"finalContent"`
 
 	// When it was compiled.
-	Timestamp Timestamp `json:"timestamp"`
+	Timestamp time.Time `json:"timestamp"`
 
 	// The session, where there is one.
 	SessionID SessionID `json:"sessionId,omitempty"`

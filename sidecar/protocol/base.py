@@ -83,14 +83,8 @@ Count = Annotated[int, Meta(ge=0, le=MAX_SAFE_INTEGER)]
 PositiveInt = Annotated[int, Meta(ge=1, le=MAX_SAFE_INTEGER)]
 """A number that must be at least 1."""
 
-Timestamp = Annotated[
-    str,
-    Meta(
-        title="Timestamp",
-        description="RFC 3339 in UTC, such as `2024-01-15T10:30:00.000Z`.",
-        extra_json_schema={"format": "date-time"},
-    ),
-]
+# These two have no title: go-jsonschema and quicktype lose what stands behind a named time or a named union.
+Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """RFC 3339 in UTC, such as `2024-01-15T10:30:00.000Z`."""
 
 RequestId = Annotated[
@@ -99,13 +93,7 @@ RequestId = Annotated[
 ]
 """Id of a JSON-RPC request."""
 
-ProgressToken = Annotated[
-    int | str,
-    Meta(
-        title="ProgressToken",
-        description="Token of work-done progress, chosen by the side that asks for progress.",
-    ),
-]
+ProgressToken = int | str
 """Token of work-done progress, chosen by the side that asks for progress."""
 
 

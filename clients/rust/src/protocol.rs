@@ -18,9 +18,6 @@ open_enumeration! {
     }
 }
 
-/// Token of work-done progress, chosen by the side that asks for progress.
-pub type ProgressToken = serde_json::Value;
-
 open_enumeration! {
     /// What a host can declare; servers ignore unknown names.
     HostCapability {
@@ -80,9 +77,6 @@ pub type MessageId = String;
 
 /// Name of a turn within its session.
 pub type TurnId = String;
-
-/// RFC 3339 in UTC, such as `2024-01-15T10:30:00.000Z`.
-pub type Timestamp = String;
 
 /// Id of an assembled answer, unique in the store.
 pub type ResultId = String;
@@ -260,7 +254,7 @@ pub struct InitializeParams {
     pub workspace_folders: Option<serde_json::Value>,
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Name and version of a program, as in the Language Server Protocol.
@@ -445,7 +439,7 @@ pub struct CancelRequestParams {
 #[serde(rename_all = "camelCase")]
 pub struct ProgressParams {
     /// The token of the work.
-    pub token: ProgressToken,
+    pub token: serde_json::Value,
     /// A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd.
     pub value: serde_json::Value,
 }
@@ -473,7 +467,7 @@ pub struct LogMessageWindowParams {
 #[serde(rename_all = "camelCase")]
 pub struct CreateWindowWorkDoneProgressParams {
     /// Token under which the server will report progress.
-    pub token: ProgressToken,
+    pub token: serde_json::Value,
 }
 
 /// Params of `window/workDoneProgress/cancel`.
@@ -481,7 +475,7 @@ pub struct CreateWindowWorkDoneProgressParams {
 #[serde(rename_all = "camelCase")]
 pub struct CancelWindowWorkDoneProgressParams {
     /// Token of the work to stop.
-    pub token: ProgressToken,
+    pub token: serde_json::Value,
 }
 
 /// Params of `context/bootstrap`.
@@ -499,7 +493,7 @@ pub struct BootstrapContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// The host's whole transcript; takes precedence over `sessionFile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
@@ -545,7 +539,7 @@ pub struct IngestContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// The message to store.
     pub message: Message,
     /// The host's id of the message; takes precedence over an id inside the message.
@@ -556,7 +550,7 @@ pub struct IngestContextParams {
     pub turn_id: Option<TurnId>,
     /// When the message was created; defaults to its own timestamp, else to now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timestamp: Option<Timestamp>,
+    pub timestamp: Option<String>,
     /// True for a message that only keeps the agent awake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_heartbeat: Option<bool>,
@@ -598,7 +592,7 @@ pub struct IngestBatchContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// The messages to store, all or none, in this order.
     pub messages: Vec<Message>,
     /// The host's ids, one for each message; `null` if it has none.
@@ -637,7 +631,7 @@ pub struct AssembleContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// Maximum tokens of the answer; defaults to `limits.defaultTokenBudget`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
@@ -767,7 +761,7 @@ pub struct CompactContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// Maximum tokens of the context afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
@@ -842,7 +836,7 @@ pub struct AfterTurnContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// The turn's new messages; the whole transcript if `prePromptMessageCount` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
@@ -887,7 +881,7 @@ pub struct CommitTurnContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// Names the turn; the same key is committed once.
     pub advancement_key: String,
     /// The turn's messages.
@@ -929,7 +923,7 @@ pub struct MaintainContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// Maximum tokens of the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
@@ -968,7 +962,7 @@ pub struct PreflightContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// Maximum tokens of the context.
     pub token_budget: i64,
     /// The host's transcript; replaces the live tail of the session.
@@ -1009,7 +1003,7 @@ pub struct ExplainContextParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// Id of an assemble result; takes precedence over `turnId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_id: Option<ResultId>,
@@ -1070,7 +1064,7 @@ pub struct InjectedItem {
 pub struct DisposeContextParams {
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Result of `context/dispose`: nothing.
@@ -1111,7 +1105,7 @@ pub struct PrepareSpawnSubagentParams {
     pub ttl_ms: Option<i64>,
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Result of `subagent/prepareSpawn`.
@@ -1134,7 +1128,7 @@ pub struct RollbackSpawnSubagentParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Result of `subagent/rollbackSpawn`.
@@ -1158,7 +1152,7 @@ pub struct EndedSubagentParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Result of `subagent/ended`: nothing.
@@ -1213,7 +1207,7 @@ pub struct CallToolsParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// Name of the tool, as `tools/list` gave it.
     pub name: String,
     /// Arguments that satisfy the tool's input schema; absent means an empty object.
@@ -1301,7 +1295,7 @@ pub struct CompileMemoryParams {
     pub token_budget: Option<i64>,
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Result of `memory/compile`.
@@ -1385,7 +1379,7 @@ pub struct EngineListing {
 pub struct DoctorEngineParams {
     /// Token under which the server reports progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Result of `engine/doctor`.
@@ -1510,7 +1504,7 @@ pub struct PinSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// A stored message to keep through compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
@@ -1545,7 +1539,7 @@ pub struct UnpinSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// The pin to remove.
     pub pin_id: String,
 }
@@ -1573,7 +1567,7 @@ pub struct PinsSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Result of `session/pins`.
@@ -1585,7 +1579,7 @@ pub struct PinsSessionResult {
 }
 
 /// Something that must survive compaction.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pin {
     /// Id for `session/unpin`.
@@ -1600,7 +1594,7 @@ pub struct Pin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// When it was pinned.
-    pub created_at: Timestamp,
+    pub created_at: String,
 }
 
 /// Params of `session/truncate`.
@@ -1618,7 +1612,7 @@ pub struct TruncateSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// The last message to keep.
     pub after_message_id: MessageId,
 }
@@ -1646,7 +1640,7 @@ pub struct ForkSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// Id of the copy; must not exist yet.
     pub new_session_id: SessionId,
     /// The last message to copy; defaults to all of them.
@@ -1679,7 +1673,7 @@ pub struct SummariesSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Result of `session/summaries`.
@@ -1694,7 +1688,7 @@ pub struct SummariesSessionResult {
 }
 
 /// A summary that covers a range of messages.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SummaryNode {
     /// Id of the summary; the recall tools accept it.
@@ -1708,7 +1702,7 @@ pub struct SummaryNode {
     /// How it was written, such as `model` or `deterministic`.
     pub quality: String,
     /// When it was written.
-    pub created_at: Timestamp,
+    pub created_at: String,
     /// The first message that it covers.
     pub first_message_id: MessageId,
     /// The last message that it covers.
@@ -1761,9 +1755,9 @@ pub struct SessionEntry {
     /// How many messages are stored.
     pub message_count: i64,
     /// When the first message was stored.
-    pub created_at: Timestamp,
+    pub created_at: String,
     /// When it last changed.
-    pub updated_at: Timestamp,
+    pub updated_at: String,
 }
 
 /// Params of `session/get`.
@@ -1781,7 +1775,7 @@ pub struct GetSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Result of `session/get`.
@@ -1800,9 +1794,9 @@ pub struct GetSessionResult {
     /// How many messages are stored.
     pub message_count: i64,
     /// When the first message was stored.
-    pub created_at: Timestamp,
+    pub created_at: String,
     /// When it last changed.
-    pub updated_at: Timestamp,
+    pub updated_at: String,
     /// Owner of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
@@ -1838,7 +1832,7 @@ pub struct ExportSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// Where to continue, from the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
@@ -1868,7 +1862,7 @@ pub struct ExportedMessage {
     /// The turn that it belongs to.
     pub turn_id: TurnId,
     /// The host's timestamp, otherwise the time of receipt.
-    pub timestamp: Timestamp,
+    pub timestamp: String,
     /// The message, byte for byte.
     pub message: Message,
     /// Fenced parts of its text that this server wrote, such as memory that the host stored
@@ -1893,7 +1887,7 @@ pub struct DeleteSessionParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
 }
 
 /// Result of `session/delete`.
@@ -1974,7 +1968,7 @@ pub struct CompactRuntimeParams {
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
+    pub work_done_token: Option<serde_json::Value>,
     /// Maximum tokens of the context afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
@@ -2119,7 +2113,7 @@ pub struct ContextInjectedMemoryParams {
     /// The text that the answer carries.
     pub final_content: String,
     /// When it was compiled.
-    pub timestamp: Timestamp,
+    pub timestamp: String,
     /// The session, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,

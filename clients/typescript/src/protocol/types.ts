@@ -6,9 +6,6 @@ export type JsonObject = { [member: string]: unknown };
 /** Trace level of the server. */
 export type TraceValue = "off" | "messages" | "verbose" | (string & {});
 
-/** Token of work-done progress, chosen by the side that asks for progress. */
-export type ProgressToken = number | string;
-
 /** What a host can declare; servers ignore unknown names. */
 export type HostCapability = "runtime/complete" | "runtime/compact" | "runtime/rewriteTranscript" | "memory/getContext" | "session/changed" | "assembleDelta" | "ownsHistory" | (string & {});
 
@@ -50,9 +47,6 @@ export type MessageId = string;
 
 /** Name of a turn within its session. */
 export type TurnId = string;
-
-/** RFC 3339 in UTC, such as `2024-01-15T10:30:00.000Z`. */
-export type Timestamp = string;
 
 /** Id of an assembled answer, unique in the store. */
 export type ResultId = string;
@@ -126,7 +120,7 @@ export interface InitializeParams {
   /** Folders of the workspace. */
   workspaceFolders?: unknown;
   /** Token under which the server reports progress. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Name and version of a program, as in the Language Server Protocol. */
@@ -268,7 +262,7 @@ export interface CancelRequestParams {
 /** Params of `$/progress`. */
 export interface ProgressParams {
   /** The token of the work. */
-  token: ProgressToken;
+  token: number | string;
   /** A WorkDoneProgressBegin, WorkDoneProgressReport or WorkDoneProgressEnd. */
   value: unknown;
 }
@@ -290,13 +284,13 @@ export interface LogMessageWindowParams {
 /** Params of `window/workDoneProgress/create`. */
 export interface CreateWindowWorkDoneProgressParams {
   /** Token under which the server will report progress. */
-  token: ProgressToken;
+  token: number | string;
 }
 
 /** Params of `window/workDoneProgress/cancel`. */
 export interface CancelWindowWorkDoneProgressParams {
   /** Token of the work to stop. */
-  token: ProgressToken;
+  token: number | string;
 }
 
 /** Params of `context/bootstrap`. */
@@ -308,7 +302,7 @@ export interface BootstrapContextParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** The host's whole transcript; takes precedence over `sessionFile`. */
   messages?: readonly Message[] | null | undefined;
   /** Locator of the host's transcript file. */
@@ -340,7 +334,7 @@ export interface IngestContextParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** The message to store. */
   message: Message;
   /** The host's id of the message; takes precedence over an id inside the message. */
@@ -348,7 +342,7 @@ export interface IngestContextParams {
   /** The host's name of the turn. */
   turnId?: TurnId | null | undefined;
   /** When the message was created; defaults to its own timestamp, else to now. */
-  timestamp?: Timestamp | null | undefined;
+  timestamp?: string | null | undefined;
   /** True for a message that only keeps the agent awake. */
   isHeartbeat?: boolean | null | undefined;
 }
@@ -378,7 +372,7 @@ export interface IngestBatchContextParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** The messages to store, all or none, in this order. */
   messages: readonly Message[];
   /** The host's ids, one for each message; `null` if it has none. */
@@ -406,7 +400,7 @@ export interface AssembleContextParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** Maximum tokens of the answer; defaults to `limits.defaultTokenBudget`. */
   tokenBudget?: number | null | undefined;
   /** The host's transcript; replaces the live tail of the session. */
@@ -507,7 +501,7 @@ export interface CompactContextParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** Maximum tokens of the context afterwards. */
   tokenBudget?: number | null | undefined;
   /** Compact even if the context fits. */
@@ -559,7 +553,7 @@ export interface AfterTurnContextParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** The turn's new messages; the whole transcript if `prePromptMessageCount` is given. */
   messages?: readonly Message[] | null | undefined;
   /** How many of the messages precede the prompt. */
@@ -589,7 +583,7 @@ export interface CommitTurnContextParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** Names the turn; the same key is committed once. */
   advancementKey: string;
   /** The turn's messages. */
@@ -619,7 +613,7 @@ export interface MaintainContextParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** Maximum tokens of the context. */
   tokenBudget?: number | null | undefined;
 }
@@ -647,7 +641,7 @@ export interface PreflightContextParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** Maximum tokens of the context. */
   tokenBudget: number;
   /** The host's transcript; replaces the live tail of the session. */
@@ -677,7 +671,7 @@ export interface ExplainContextParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** Id of an assemble result; takes precedence over `turnId`. */
   resultId?: ResultId | null | undefined;
   /** The newest assemble result of this turn. */
@@ -725,7 +719,7 @@ export interface InjectedItem {
 /** Params of `context/dispose`. */
 export interface DisposeContextParams {
   /** Token under which the server reports progress. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Result of `context/dispose`: nothing. */
@@ -754,7 +748,7 @@ export interface PrepareSpawnSubagentParams {
   /** The preparation is swept after so many milliseconds. */
   ttlMs?: number | null | undefined;
   /** Token under which the server reports progress. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Result of `subagent/prepareSpawn`. */
@@ -770,7 +764,7 @@ export interface RollbackSpawnSubagentParams {
   /** The agent that spawned; of another one the preparation is unknown. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Result of `subagent/rollbackSpawn`. */
@@ -788,7 +782,7 @@ export interface EndedSubagentParams {
   /** The agent that spawned; what another one has spawned is left alone. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Result of `subagent/ended`: nothing. */
@@ -827,7 +821,7 @@ export interface CallToolsParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** Name of the tool, as `tools/list` gave it. */
   name: string;
   /** Arguments that satisfy the tool's input schema; absent means an empty object. */
@@ -893,7 +887,7 @@ export interface CompileMemoryParams {
   /** Budget of the compilation, in tokens; absent means the configured one. */
   tokenBudget?: number | null | undefined;
   /** Token under which the server reports progress. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Result of `memory/compile`. */
@@ -960,7 +954,7 @@ export interface EngineListing {
 /** Params of `engine/doctor`. */
 export interface DoctorEngineParams {
   /** Token under which the server reports progress. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Result of `engine/doctor`. */
@@ -1060,7 +1054,7 @@ export interface PinSessionParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** A stored message to keep through compaction. */
   messageId?: MessageId | null | undefined;
   /** A text to keep in the context. */
@@ -1084,7 +1078,7 @@ export interface UnpinSessionParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** The pin to remove. */
   pinId: string;
 }
@@ -1104,7 +1098,7 @@ export interface PinsSessionParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Result of `session/pins`. */
@@ -1124,7 +1118,7 @@ export interface Pin {
   /** Why, for people. */
   note?: string | null | undefined;
   /** When it was pinned. */
-  createdAt: Timestamp;
+  createdAt: string;
 }
 
 /** Params of `session/truncate`. */
@@ -1136,7 +1130,7 @@ export interface TruncateSessionParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** The last message to keep. */
   afterMessageId: MessageId;
 }
@@ -1156,7 +1150,7 @@ export interface ForkSessionParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** Id of the copy; must not exist yet. */
   newSessionId: SessionId;
   /** The last message to copy; defaults to all of them. */
@@ -1180,7 +1174,7 @@ export interface SummariesSessionParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Result of `session/summaries`. */
@@ -1204,7 +1198,7 @@ export interface SummaryNode {
   /** How it was written, such as `model` or `deterministic`. */
   quality: string;
   /** When it was written. */
-  createdAt: Timestamp;
+  createdAt: string;
   /** The first message that it covers. */
   firstMessageId: MessageId;
   /** The last message that it covers. */
@@ -1246,9 +1240,9 @@ export interface SessionEntry {
   /** How many messages are stored. */
   messageCount: number;
   /** When the first message was stored. */
-  createdAt: Timestamp;
+  createdAt: string;
   /** When it last changed. */
-  updatedAt: Timestamp;
+  updatedAt: string;
 }
 
 /** Params of `session/get`. */
@@ -1260,7 +1254,7 @@ export interface GetSessionParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Result of `session/get`. */
@@ -1276,9 +1270,9 @@ export interface GetSessionResult {
   /** How many messages are stored. */
   messageCount: number;
   /** When the first message was stored. */
-  createdAt: Timestamp;
+  createdAt: string;
   /** When it last changed. */
-  updatedAt: Timestamp;
+  updatedAt: string;
   /** Owner of the session. */
   agentId?: AgentId | null | undefined;
   /** How many turns it has. */
@@ -1304,7 +1298,7 @@ export interface ExportSessionParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** Where to continue, from the previous page. */
   cursor?: string | null | undefined;
 }
@@ -1328,7 +1322,7 @@ export interface ExportedMessage {
   /** The turn that it belongs to. */
   turnId: TurnId;
   /** The host's timestamp, otherwise the time of receipt. */
-  timestamp: Timestamp;
+  timestamp: string;
   /** The message, byte for byte. */
   message: Message;
   /**
@@ -1347,7 +1341,7 @@ export interface DeleteSessionParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
 }
 
 /** Result of `session/delete`. */
@@ -1407,7 +1401,7 @@ export interface CompactRuntimeParams {
   /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
-  workDoneToken?: ProgressToken | null | undefined;
+  workDoneToken?: number | string | null | undefined;
   /** Maximum tokens of the context afterwards. */
   tokenBudget?: number | null | undefined;
   /** Compact even if the context fits. */
@@ -1517,7 +1511,7 @@ export interface ContextInjectedMemoryParams {
   /** The text that the answer carries. */
   finalContent: string;
   /** When it was compiled. */
-  timestamp: Timestamp;
+  timestamp: string;
   /** The session, where there is one. */
   sessionId?: SessionId | null | undefined;
 }
