@@ -14,6 +14,8 @@ await build({
   format: "cjs",
   target: "node20",
   external: ["vscode"],
+  define: { "import.meta.url": "moduleUrl" },
+  banner: { js: 'const moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
   legalComments: "linked",
 });
 await copyFile(`${here}../../LICENSE`, `${here}LICENSE`);

@@ -6,7 +6,7 @@ export type { ServerNotificationHandlers, ServerRequestHandlers } from "./connec
 export { applyEdits } from "./deltas.js";
 export type { AssembledContext } from "./deltas.js";
 export * from "./errors.js";
-export { locateSidecar } from "./locate.js";
+export { launched, locateSidecar } from "./locate.js";
 export type { Command } from "./locate.js";
 export { leaseSidecar } from "./shared.js";
 export type { Lease } from "./shared.js";

@@ -2,6 +2,7 @@
 
 import { statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
+import { launched } from "context-sidecar-client";
 import type { Command } from "context-sidecar-client";
 
 const PROGRAM = "context-sidecar";
@@ -10,6 +11,7 @@ const PROGRAM = "context-sidecar";
 export const INSTALLERS: readonly { readonly name: string; readonly command: string }[] = [
   { name: "uv", command: 'uv tool install "./context-sidecar[lsp]"' },
   { name: "pipx", command: 'pipx install "./context-sidecar[lsp]"' },
+  { name: "npm, without Python", command: "npm install --global ./context-sidecar/dist/*.tgz" },
   { name: "pip", command: 'pip install "./context-sidecar[lsp]"' },
 ];
 
@@ -17,7 +19,8 @@ export const INSTALLERS: readonly { readonly name: string; readonly command: str
 export function located(explicit: string | Command | undefined, env: NodeJS.ProcessEnv, home: string): Command | undefined {
   const [program, ...args]: Command = typeof explicit === "object" ? explicit : [explicit ?? PROGRAM, "serve"];
   const found = foundIn(program, env, home, explicit === undefined);
-  return found === undefined ? undefined : [found, ...args];
+  // An editor often lacks the PATH with Node that a launcher of npm would need.
+  return found === undefined ? undefined : [launched(found) ?? found, ...args];
 }
 
 function foundIn(program: string, env: NodeJS.ProcessEnv, home: string, usual: boolean): string | undefined {

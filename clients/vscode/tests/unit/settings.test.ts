@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { located } from "../../src/locating.js";
 import { readSettings, sameSidecar } from "../../src/settings.js";
@@ -47,4 +47,23 @@ test("the program is found in the PATH, and where installers put it", (context) 
   assert.deepEqual(located("context-sidecar", { PATH: folder }, "/"), [program, "serve"]);
   assert.deepEqual(located([program, "--x"], {}, "/"), [program, "--x"]);
   assert.equal(located([join(folder, "other")], {}, home), undefined);
+});
+
+test("a launcher of npm gives way to its program, which needs no Node in the editor's PATH", (context) => {
+  const home = mkdtempSync(join(tmpdir(), "context-sidecar-npm-"));
+  context.after(() => rmSync(home, { recursive: true }));
+  const put = (path: string): string => {
+    const file = join(home, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, "{}");
+    chmodSync(file, 0o755);
+    return file;
+  };
+  const platform = `node_modules/@context-sidecar/${process.platform}-${process.arch}`;
+  const launcher = put("node_modules/context-sidecar/launcher.cjs");
+  put(`${platform}/package.json`);
+  const program = put(`${platform}/context-sidecar/context-sidecar`);
+  mkdirSync(join(home, "bin"));
+  symlinkSync(launcher, join(home, "bin/context-sidecar"));
+  assert.deepEqual(located(undefined, { PATH: join(home, "bin") }, home), [program, "serve"]);
 });
