@@ -1,8 +1,8 @@
 """The Python that runs engines from outside: this one, the one of `engines.python`, or one that is found.
 
-A one-folder build cannot run them in its own Python, which has no packages but those of the build. There the
-user's is taken: that of the active virtual environment, or `python3` of PATH. It must have this package too,
-in the same version.
+A one-folder build cannot run them in its own Python, which has no packages but those of the build. There
+`python3` of PATH is taken, in an active virtual environment that one's. It must have this package too, in
+the same version.
 """
 
 from __future__ import annotations
@@ -125,13 +125,9 @@ class Interpreter:
                     f"engines.python names {self._named}, which is no program: write its whole path"
                 )
             return path
-        if active := self._environ.get("VIRTUAL_ENV"):
-            folder, name = ("Scripts", "python.exe") if sys.platform == "win32" else ("bin", "python")
-            return str(Path(active) / folder / name)
         folders = self._environ.get("PATH", "").split(os.pathsep)
-        path = shutil.which(
-            "python3", path=os.pathsep.join(each for each in folders if Path(each).is_absolute())
-        )
+        absolute = os.pathsep.join(each for each in folders if Path(each).is_absolute())
+        path = shutil.which("python3", path=absolute) or shutil.which("python", path=absolute)
         if path is None:
             raise NoPython(
                 f"this build cannot run engines from outside by itself, and there is no python3; {_NAME_ONE}"

@@ -87,7 +87,7 @@ class Engines(Part):
     """`[engines]`: how engines from outside are run; heeded in the file only."""
 
     python: str | None = Field(default=None, min_length=1)
-    """The Python that runs them; by default the sidecar's own, or the user's for a build without Python."""
+    """The Python that runs them; by default the sidecar's own, or `python3` for a build without Python."""
 
 
 class Memory(Part):
