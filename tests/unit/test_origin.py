@@ -66,23 +66,40 @@ def test_every_command_of_documents_and_clients_names_the_origin() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "command"),
+    ("source", "command", "npm"),
     [
-        ("./context-sidecar", 'uv tool install "./context-sidecar[lsp]"'),
-        ("dist/context-sidecar.whl", 'uv tool install "dist/context-sidecar.whl[lsp]"'),
+        (
+            "./context-sidecar",
+            'uv tool install "./context-sidecar[lsp]"',
+            "npm install --global ./context-sidecar/dist/*.tgz",
+        ),
+        (
+            "dist/context-sidecar.whl",
+            'uv tool install "dist/context-sidecar.whl[lsp]"',
+            "npm install --global ./dist/*.tgz",
+        ),
         (
             "git+https://example.org/context-sidecar",
             'uv tool install "context-sidecar[lsp] @ git+https://example.org/context-sidecar"',
+            "npm install --global ./dist/*.tgz",
+        ),
+        (
+            "context-sidecar",
+            'uv tool install "context-sidecar[lsp]"',
+            "npm install --global context-sidecar",
         ),
     ],
 )
 def test_the_constant_switches_commands_there_and_back(
-    source: str, command: str, monkeypatch: pytest.MonkeyPatch
+    source: str, command: str, npm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = 'Run `uv tool install "./context-sidecar[lsp]"`, or see "elsewhere".'
+    before = (
+        'Run `uv tool install "./context-sidecar[lsp]"`, '
+        '`npm install --global ./context-sidecar/dist/*.tgz`, or see "elsewhere".'
+    )
     monkeypatch.setattr(origin, "ORIGIN", source)
     switched = corrected(before)
-    assert switched == f'Run `{command}`, or see "elsewhere".'
+    assert switched == f'Run `{command}`, `{npm}`, or see "elsewhere".'
     monkeypatch.undo()
     assert corrected(switched) == before
 

@@ -1,0 +1,34 @@
+"use strict";
+/** Finds the program that the package of this platform holds. See index.d.ts. */
+
+const { dirname, join } = require("node:path");
+
+const { version } = require("./package.json");
+
+const PLATFORMS = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"];
+
+class ProgramMissing extends Error {
+  name = "ProgramMissing";
+}
+
+function program() {
+  const platform = `${process.platform}-${process.arch}`;
+  const name = `@context-sidecar/${platform}`;
+  let manifest;
+  try {
+    manifest = require.resolve(`${name}/package.json`);
+  } catch {
+    throw new ProgramMissing(
+      PLATFORMS.includes(platform)
+        ? `The package ${name}, which holds the program, is not installed: install its tarball with that of context-sidecar.`
+        : `There is no build for ${platform}. Install the Python package instead.`,
+    );
+  }
+  const found = require(manifest).version;
+  if (found !== version) {
+    throw new ProgramMissing(`context-sidecar is ${version}, but ${name} is ${found}: install the same version of both.`);
+  }
+  return join(dirname(manifest), "context-sidecar", process.platform === "win32" ? "context-sidecar.exe" : "context-sidecar");
+}
+
+module.exports = { program, ProgramMissing };
