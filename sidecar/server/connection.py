@@ -40,7 +40,8 @@ from sidecar.server.engines.tools import offered
 from sidecar.server.failures import EngineUnavailable, to_rpc_error, without_paths
 from sidecar.server.host_mistakes import misplaced, warn
 from sidecar.server.log import RequestWatch, log_to_stderr
-from sidecar.server.sidecar import HostProfile, Sidecar
+from sidecar.server.profile import Host
+from sidecar.server.sidecar import Sidecar
 from sidecar.store import open_store
 from sidecar.store.contract import SessionStore
 from sidecar.store.errors import StoreError
@@ -128,10 +129,10 @@ class SidecarApplication:
         for warning in settings.warnings:
             _log.warning("%s", warning)
         settings = structs.replace(settings, warnings=(*settings.warnings, *mistakes))
-        profile = _profile(options, params.capabilities)
+        host = _host(self._peer, settings, options, params.capabilities)
         store = await self._store(settings)
         try:
-            sidecar = Sidecar(settings, store, profile, self._peer)
+            sidecar = Sidecar(settings, store, host)
             instance = await sidecar.registry.take()
         except EngineUnavailable as error:
             await store.close()
@@ -149,16 +150,22 @@ class SidecarApplication:
         if settings.shadow is not None:
             from sidecar.server.background.shadow import Shadow
 
-            self._watch.shadow = sidecar.shadow = Shadow(sidecar)
+            self._watch.shadow = sidecar.shadow = Shadow(sidecar, settings.shadow)
         if settings.retention.is_set:
             from sidecar.server.background.retention import Retention
 
-            sidecar.retention = Retention(sidecar)
+            sidecar.retention = Retention(
+                store,
+                settings.retention,
+                self._peer,
+                in_use=sidecar.holds,
+                forget=sidecar.forget_pruned,
+            )
             sidecar.retention.begin()
-        if "session/changed" in profile.capabilities:
+        if "session/changed" in host.capabilities:
             from sidecar.server.background.change_watch import SessionWatch
 
-            sidecar.watch = SessionWatch(store, profile.namespace, self._peer)
+            sidecar.watch = SessionWatch(store, host.namespace, self._peer)
             await sidecar.watch.begin()
         answer = _answer(version, sidecar, instance, self._router.methods)
         if _object(params.capabilities).get("textDocument") is None:
@@ -168,7 +175,7 @@ class SidecarApplication:
 
         stored = Stored(
             cast("SearchableStore", store),
-            profile.namespace,
+            host.namespace,
             settings.limits.default_token_budget,
             partial(standings, sidecar),
         )
@@ -244,7 +251,9 @@ def _register(module: str, router: Router, sidecar: Sidecar) -> None:
     if sidecar.exempt is not None:
         from sidecar.server.sessions.exempt import ExemptAnswers
 
-        router.answer_first(ExemptAnswers(sidecar, sidecar.exempt).by_method())
+        router.answer_first(
+            ExemptAnswers(sidecar.exempt, sidecar.intake, sidecar.host.capabilities).by_method()
+        )
     handlers.register(router, sidecar)
 
 
@@ -273,14 +282,16 @@ def _answer(version: str, sidecar: Sidecar, instance: EngineInstance, methods: l
     )
 
 
-def _profile(options: ContextEngineOptions, capabilities: Raw) -> HostProfile:
+def _host(peer: Peer, settings: Settings, options: ContextEngineOptions, capabilities: Raw) -> Host:
     window = _object(capabilities).get("window")
     progress = isinstance(window, dict) and bool(cast("dict[str, object]", window).get("workDoneProgress"))
-    return HostProfile(
+    return Host(
+        peer,
         namespace=options.namespace or (options.host.id if options.host else "default"),
         message_format=options.message_format,
         capabilities=frozenset(options.host_capabilities or ()),
         supports_progress=progress,
+        timeout_ms=settings.limits.host_request_timeout_ms,
     )
 
 

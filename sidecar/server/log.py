@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from sidecar.protocol import errors as codes
 from sidecar.rpc.errors import RpcError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from sidecar.rpc.envelope import JsonId
-    from sidecar.server.background.shadow import Shadow
     from sidecar.server.background.telemetry import Telemetry
 
 
@@ -199,11 +198,19 @@ def _write(piece: bytes) -> bool:
     return True
 
 
+class Listener(Protocol):
+    """Hears of requests that were answered."""
+
+    def heard(self, call: Call, outcome: object, seconds: float) -> None:
+        """Take in an answer."""
+        ...
+
+
 class RequestWatch:
     """Hears of every request; see `sidecar.rpc.dispatch.Observer`."""
 
     def __init__(self) -> None:
-        self.shadow: Shadow | None = None
+        self.shadow: Listener | None = None
         """A second engine that is asked the same, where one is configured."""
         self.telemetry: Telemetry | None = None
         """Where requests are handed over, where that is configured."""

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, Protocol, cast
 
 from sidecar.server.configuration.settings import Settings
-from sidecar.server.engines.instance import EngineInstance
 from sidecar.server.engines.registry import EngineRegistry, SessionEngines
 from sidecar.server.engines.statistics import EngineWatch
 from sidecar.server.host_mistakes import DialectWatch
@@ -22,19 +17,20 @@ from sidecar.store.stored import SessionRef
 from sidecar.store.writes import Touch, Write
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from sidecar.messages.contract import Dialect
-    from sidecar.protocol.base import MessageFormat
+    from sidecar.protocol.engine import ShadowReport
     from sidecar.protocol.session import SessionChange
-    from sidecar.rpc.peer import Peer
     from sidecar.semantic.index import SemanticIndex
     from sidecar.server.background.change_watch import SessionWatch
     from sidecar.server.background.episodes import EpisodeTurns
     from sidecar.server.background.readiness import Readiness
-    from sidecar.server.background.retention import Retention
-    from sidecar.server.background.shadow import Shadow
+    from sidecar.server.background.retention import Pruned, Retention
     from sidecar.server.engines.host import HostServices, Models
     from sidecar.server.engines.runner import EngineRunner
     from sidecar.server.engines.statistics import Figures
+    from sidecar.server.profile import Host
     from sidecar.server.sessions.exempt import ExemptSessions
     from sidecar.server.sessions.intake import Intake
     from sidecar.server.sessions.live import LiveSession
@@ -46,45 +42,58 @@ if TYPE_CHECKING:
     from sidecar.tokens.contract import TokenCounter
 
 
-T = TypeVar("T")
+class SecondEngine(Protocol):
+    """A second engine that is asked the same behind the answers."""
 
+    def report(self) -> ShadowReport:
+        """How it does."""
+        ...
 
-class HostProfile(Struct, frozen=True, kw_only=True):
-    """The host at the other end of a connection."""
+    async def release(self) -> None:
+        """Flush and release its engine."""
+        ...
 
-    namespace: str
-    message_format: MessageFormat
-    capabilities: frozenset[str]
-    """The requests that it answers."""
-    supports_progress: bool = False
+    async def close(self) -> None:
+        """Ask it no more."""
+        ...
 
 
 class Sidecar:
-    """Everything that handlers work with."""
+    """Makes the parts of a connection, each out of those that it needs, and releases them."""
 
-    def __init__(self, settings: Settings, store: SessionStore, profile: HostProfile, peer: Peer) -> None:
+    def __init__(self, settings: Settings, store: SessionStore, host: Host) -> None:
         self.settings = settings
         self.store = store
-        self.profile = profile
-        self.peer = peer
-        self.registry = EngineRegistry(settings, profile.capabilities, self._services, profile.message_format)
+        self.host = host
+        self.registry = EngineRegistry(settings, host.capabilities, self.services, host.message_format)
         self.closed = False
         self.engine_watch = EngineWatch()
         self.retention: Retention | None = None
         """Erases sessions that nobody uses any more, where that is configured."""
         self.watch: SessionWatch | None = None
         """Looks for sessions that any process has changed, where the host wants to be told."""
-        self.shadow: Shadow | None = None
+        self.shadow: SecondEngine | None = None
         """A second engine that is asked the same behind the answers, where one is configured."""
         self.readiness: Readiness | None = None
         """Lets engines take note of new messages, where one in use does that."""
         self.importing: set[str] = set()
         """Ids of sessions that are imported in the background."""
-        self.lanes = SessionLanes(peer.lane_in_use)
+        self.lanes = SessionLanes(host.peer.lane_in_use)
         self._warm = False
         self._memory: SessionMemory | None = None
-        self.engines = SessionEngines(self)
-        self.dialect_watch = DialectWatch(profile.message_format, peer)
+        self.dialect_watch = DialectWatch(host.message_format, host.peer)
+
+    @cached_property
+    def engines(self) -> SessionEngines:
+        """The engines of the sessions."""
+        return SessionEngines(
+            self.host,
+            self.store,
+            self.registry,
+            exempt=self.exempt,
+            owner=lambda session_id, agent_id: self.sessions.owner(session_id, agent_id),
+            take_note=self.take_note,
+        )
 
     @cached_property
     def exempt(self) -> ExemptSessions | None:
@@ -100,15 +109,6 @@ class Sidecar:
         """What is counted of the calls of engines."""
         return self.engine_watch.figures
 
-    @property
-    def host_capabilities(self) -> frozenset[str]:
-        """The requests that the host answers."""
-        return self.profile.capabilities
-
-    def ref(self, session_id: str) -> SessionRef:
-        """The key of a session of this connection."""
-        return SessionRef(self.profile.namespace, session_id)
-
     # Parts that the first answer does not need are made when they are first used: start-up counts.
 
     @cached_property
@@ -116,7 +116,7 @@ class Sidecar:
         """The dialect of every message on the connection."""
         from sidecar.messages.dialects import dialect
 
-        return dialect(self.profile.message_format)
+        return dialect(self.host.message_format)
 
     @cached_property
     def counter(self) -> TokenCounter:
@@ -138,35 +138,44 @@ class Sidecar:
         """The sessions that are in use."""
         from sidecar.server.sessions.registry import SessionRegistry
 
-        return SessionRegistry(self)
+        return SessionRegistry(
+            self.host,
+            self.store,
+            dialect=self.dialect,
+            counter=self.counter,
+            searching=self.searching,
+            exempt=self.exempt,
+            in_use=self.lanes.in_use,
+            cache_bytes=self.settings.limits.cache_bytes,
+        )
 
     @cached_property
     def spawns(self) -> Spawns:
         """The spawned sessions."""
         from sidecar.server.sessions.registry import Spawns
 
-        return Spawns(self)
+        return Spawns(self.host.namespace, self.store, self.engines, self.runner, self._forget_session)
 
     @cached_property
     def intake(self) -> Intake:
         """Takes single messages in."""
         from sidecar.server.sessions.intake import Intake
 
-        return Intake(self)
+        return Intake(self.host, self.store, self.dialect, self.dialect_watch)
 
     @cached_property
     def reconciler(self) -> Reconciler:
         """Tells what of a host's transcript is known."""
         from sidecar.server.sessions.reconcile import Reconciler
 
-        return Reconciler(self)
+        return Reconciler(self.store, self.dialect_watch)
 
     @cached_property
     def models(self) -> Models:
         """The models that write for engines."""
         from sidecar.server.engines.host import Models
 
-        return Models(self.settings, self.host_capabilities, self.counter)
+        return Models(self.settings, self.host.capabilities, self.counter)
 
     # Search
 
@@ -210,7 +219,7 @@ class Sidecar:
         if self.readiness is None:
             from sidecar.server.background.readiness import Readiness
 
-            self.readiness = Readiness(self)
+            self.readiness = Readiness(self.engines.known, self.sessions.open)
             cast("Submitting", self.store).watch = self.committed
 
     # Memory
@@ -236,8 +245,12 @@ class Sidecar:
         """The memory of sessions, from now on in use."""
         if self._memory is None:
             from sidecar.server.sessions.memory import SessionMemory
+            from sidecar.server.sessions.memory_sources import SourceParts
 
-            self._memory = SessionMemory(self)
+            parts = SourceParts(
+                self.host, self.store, self.searching, self.episodes, self.counter, self.sessions.cached
+            )
+            self._memory = SessionMemory(parts, self.settings, self.models)
         return self._memory
 
     @cached_property
@@ -245,43 +258,50 @@ class Sidecar:
         """Takes turns in, for engines that buffer episodes."""
         from sidecar.server.background.episodes import EpisodeTurns
 
-        return EpisodeTurns(self.settings.episodes, self.store, self.profile.namespace)
+        return EpisodeTurns(self.settings.episodes, self.store, self.host.namespace)
 
     # Engines
 
     @cached_property
-    def _runner(self) -> EngineRunner:
+    def runner(self) -> EngineRunner:
+        """Calls engines."""
         from sidecar.server.engines.runner import EngineRunner
 
-        return EngineRunner(self.settings)
+        return EngineRunner(self.settings, self.engine_watch)
 
-    async def run_engine(
-        self,
-        instance: EngineInstance,
-        method: str,
-        work: Awaitable[T],
-        session_id: str = "",
-        *,
-        result: type[Struct] | None = None,
-    ) -> T:
-        """An engine's answer within its time limit, of the type `result` where one is given.
+    def services(self, engine_id: str, settings: BaseModel | None = None) -> HostServices:
+        """What an engine may use."""
+        from sidecar.server.engines.host import HostServices
 
-        Raises:
-            EngineFailed: it raised, answered nonsense, took too long, or is in quarantine for the session.
-        """
-        instance.calls += 1
-        began, problem = time.perf_counter(), None
-        try:
-            return await self._runner.run(instance, method, work, session_id, result=result)
-        except BaseException as error:
-            problem = error
-            raise
-        finally:
-            self.engine_watch.ended(instance, method, session_id, began, problem)
-            problem = None
-            instance.calls -= 1
-            if instance.retired and not instance.calls:
-                await self._runner.release(instance)
+        return HostServices(
+            engine_id,
+            settings,
+            host=self.host,
+            models=lambda: self.models,
+            store=lambda session, message: self.intake.store(session, message),
+            compacted=self._compacted,
+        )
+
+    def _compacted(self, session_id: str) -> None:
+        """Take in that an engine has compacted a session without being asked."""
+        if self.memory is not None:
+            self.memory.compacted.add(session_id)
+        self.session_changed(session_id, "compacted")
+
+    async def _forget_session(self, session_id: str) -> None:
+        """Let go of what is kept of a session that is gone."""
+        self.sessions.forget(session_id)
+        await self.episodes.forget(session_id)
+
+    async def forget_pruned(self, pruned: Pruned) -> None:
+        """Erase what is kept outside of the store of a session that retention has erased."""
+        if pruned.namespace == self.host.namespace:
+            self.engines.forget()
+        await self.episodes.forget(pruned.session_id, pruned.namespace)
+
+    def holds(self, ref: SessionRef) -> bool:
+        """Whether the session is held in memory here: an engine may still need it."""
+        return ref.namespace == self.host.namespace and self.sessions.cached(ref.session_id) is not None
 
     def session_changed(self, session_id: str, reason: SessionChange, agent_id: str | None = None) -> None:
         """Tell the host that something other than a stored message has changed a session of the agent.
@@ -290,9 +310,9 @@ class Sidecar:
         """
         from sidecar.protocol.session import ChangedSessionParams
 
-        self.peer.notify("session/changed", ChangedSessionParams(session_id=session_id, reason=reason))
+        self.host.peer.notify("session/changed", ChangedSessionParams(session_id=session_id, reason=reason))
         if reason != "deleted":
-            self.store.submit(Touch(self.ref(session_id), agent_id=agent_id), _passed_over)
+            self.store.submit(Touch(self.host.ref(session_id), agent_id=agent_id), _passed_over)
 
     async def dispose_engines(self) -> None:
         """Flush and release every engine; the next call makes a fresh instance."""
@@ -303,21 +323,17 @@ class Sidecar:
         retired = self.registry.retire()
         idle = [instance for instance in retired if not instance.calls]
         if idle:
-            await asyncio.gather(*(self._runner.release(instance) for instance in idle))
+            await asyncio.gather(*(self.runner.release(instance) for instance in idle))
         if any(instance.buffers_episodes for instance in retired):
             await self.episodes.flush_rest(filter(None, map(self.sessions.cached, served)))
-
-    async def ask_host(self, method: str, params: object, result_type: type[T]) -> T:
-        """The host's answer to a request."""
-        return await self.peer.request(
-            method, params, result_type, timeout_ms=self.settings.limits.host_request_timeout_ms
-        )
 
     async def close(self) -> None:
         """Release engines, then the store."""
         self.closed = True
         if "spawns" in vars(self):
             self.spawns.close()
+        if "sessions" in vars(self):
+            self.sessions.close()
         if self.retention is not None:
             await self.retention.close()
         if self.watch is not None:
@@ -333,11 +349,6 @@ class Sidecar:
         if "models" in vars(self):
             await self.models.close()
         await self.store.close()
-
-    def _services(self, engine_id: str, settings: Any) -> HostServices:
-        from sidecar.server.engines.host import HostServices
-
-        return HostServices(self, engine_id, settings)
 
 
 def _passed_over(_: Write) -> None:

@@ -6,16 +6,14 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sidecar.server.engines.session import EngineSession
-from sidecar.server.sessions.timeline import stored_timeline
 
 if TYPE_CHECKING:
     from sidecar.server.engines.instance import EngineInstance
     from sidecar.server.sessions.live import LiveSession
-    from sidecar.server.sidecar import Sidecar
     from sidecar.store.writes import Write
 
 
@@ -41,8 +39,15 @@ class _Noted(NamedTuple):
 class Readiness:
     """Works through what was stored, a little at a time; no request waits for it."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        self._sidecar = sidecar
+    def __init__(
+        self,
+        engine_of: Callable[[str, str | None], EngineInstance | None],
+        opened: Callable[[str, str | None], Awaitable[LiveSession]],
+    ) -> None:
+        """`engine_of` is the engine of a session where that is known, `opened` opens one."""
+        self._engine_of = engine_of
+        self._opened = opened
+        self._is_closed = False
         self._behind: OrderedDict[str, EngineInstance] = OrderedDict()
         self._noted: OrderedDict[str, _Noted] = OrderedDict()
         self._task: asyncio.Task[None] | None = None
@@ -55,17 +60,18 @@ class Readiness:
 
     async def close(self) -> None:
         """Stop; what was not done is done by the next request instead."""
+        self._is_closed = True
         self._behind.clear()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     def _note(self, session_id: str, agent_id: str | None) -> None:
-        instance = self._sidecar.engines.known(session_id, agent_id)
+        instance = self._engine_of(session_id, agent_id)
         if instance is None or not instance.takes_note:
             return
         self._behind[session_id] = instance
-        if self._task is None and not self._sidecar.closed:
+        if self._task is None and not self._is_closed:
             self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def _work(self) -> None:
@@ -87,7 +93,7 @@ class Readiness:
 
     async def _advance(self, session_id: str, instance: EngineInstance) -> bool:
         """One slice of work for a session; whether there is more."""
-        live = await self._sidecar.sessions.open(session_id, None)
+        live = await self._opened(session_id, None)
         head = live.head
         if head is None or live.gone or live.exempt or instance.retired:
             return False
@@ -106,7 +112,7 @@ class Readiness:
     async def _slice(self, live: LiveSession, instance: EngineInstance, first: int) -> int:
         """Let the engine take note of messages from a position on; the last one of which it did."""
         until = time.monotonic() + SLICE_S
-        session = EngineSession(live, stored_timeline(live), instance.id)
+        session = EngineSession(live, live.stored_timeline(), instance.id)
         last = first - 1
         for entry in await live.stored.up_to(live.message_count, first):
             _ = entry.tokens

@@ -24,7 +24,7 @@ from sidecar.store.lines import Owner, message_line, rfc3339
 from sidecar.store.stored import SessionHead, SessionRef, StoredMessage
 
 if TYPE_CHECKING:
-    from sidecar.server.sidecar import Sidecar
+    from sidecar.rpc.peer import Peer
 
 
 _PAGE = 200
@@ -285,8 +285,21 @@ def _reason(head: SessionHead, oldest: int | None, excess: int) -> Literal["age"
 class Retention:
     """Rounds of retention, until it is closed."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        self._sidecar = sidecar
+    def __init__(
+        self,
+        store: SessionStore,
+        rules: RetentionSettings,
+        peer: Peer,
+        *,
+        in_use: Callable[[SessionRef], bool],
+        forget: Callable[[Pruned], Awaitable[None]],
+    ) -> None:
+        """Sessions `in_use` stay; `forget` erases what is kept of a session outside of the store."""
+        self._store = store
+        self._rules = rules
+        self._peer = peer
+        self._in_use = in_use
+        self._forget = forget
         self._task: asyncio.Task[None] | None = None
         self.problem: str | None = None
         """Why the last round was skipped."""
@@ -302,13 +315,13 @@ class Retention:
             await asyncio.wait([self._task])
 
     async def _rounds(self) -> None:
-        rules = self._sidecar.settings.retention
+        rules = self._rules
         # What the store says of the time is read before this process writes the time of its own clock to it.
-        clock = await Clock.of(self._sidecar.store)
+        clock = await Clock.of(self._store)
         await asyncio.sleep(min(rules.every_s, FIRST_AFTER_S))
         while True:
             pruning = Pruning(
-                self._sidecar.store,
+                self._store,
                 rules,
                 in_use=self._in_use,
                 pause=self._quiet,
@@ -330,21 +343,7 @@ class Retention:
     async def _quiet(self) -> None:
         """Return once nothing has been worked on for a moment."""
         while True:
-            idle = not self._sidecar.peer.in_flight
+            idle = not self._peer.in_flight
             await asyncio.sleep(_QUIET_S)
-            if idle and not self._sidecar.peer.in_flight:
+            if idle and not self._peer.in_flight:
                 return
-
-    def _in_use(self, ref: SessionRef) -> bool:
-        """Whether the session is held in memory here: an engine may still need it."""
-        sidecar = self._sidecar
-        return (
-            ref.namespace == sidecar.profile.namespace and sidecar.sessions.cached(ref.session_id) is not None
-        )
-
-    async def _forget(self, pruned: Pruned) -> None:
-        """Erase what is kept of a session beside the store."""
-        sidecar = self._sidecar
-        if pruned.namespace == sidecar.profile.namespace:
-            sidecar.engines.forget()
-        await sidecar.episodes.forget(pruned.session_id, pruned.namespace)

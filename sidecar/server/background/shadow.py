@@ -36,11 +36,11 @@ from sidecar.server.failures import EngineUnavailable
 from sidecar.server.log import about
 from sidecar.server.methods.assemble import AssembleHandlers
 from sidecar.server.methods.compact import CompactHandlers
+from sidecar.server.profile import Host
 from sidecar.server.sessions.intake import incoming
 from sidecar.server.sessions.live import EPOCH, VIEW_STATES
 from sidecar.server.sessions.pruning import show_stubs
-from sidecar.server.sessions.timeline import stored_timeline
-from sidecar.server.sidecar import HostProfile, Sidecar
+from sidecar.server.sidecar import Sidecar
 from sidecar.store.contract import SessionStore
 from sidecar.store.stored import Appended, SessionHead, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.writes import AddSummary, Append, AppendResult, SaveState, Write
@@ -322,13 +322,15 @@ class Double:
                 cache_bytes=primary.settings.limits.cache_bytes // 4,
             ),
         )
-        profile = HostProfile(
-            namespace=primary.profile.namespace,
-            message_format=primary.profile.message_format,
+        host = Host(
+            cast("Peer", SilentPeer()),
+            namespace=primary.host.namespace,
+            message_format=primary.host.message_format,
             capabilities=frozenset(),
+            timeout_ms=primary.settings.limits.host_request_timeout_ms,
         )
         store = cast("SessionStore", OverlayStore(primary.store))
-        self.sidecar = Sidecar(own, store, profile, cast("Peer", SilentPeer()))
+        self.sidecar = Sidecar(own, store, host)
         self.sidecar.counter = primary.counter
         self._shown: dict[str, int] = {}
 
@@ -342,7 +344,7 @@ class Double:
         first = max(self._shown.get(params.session_id, 0), count - MOST_SHOWN) + 1
         for message in await live.store.messages(live.ref, first, count):
             work = instance.engine.ingest(instance.session_for(session.another()), incoming(message))
-            await self.sidecar.run_engine(
+            await self.sidecar.runner.run(
                 instance, "context/ingest", work, params.session_id, result=IngestOutcome
             )
             self._shown[params.session_id] = message.position
@@ -363,7 +365,7 @@ class Double:
                 auto_compaction_summary=params.auto_compaction_summary,
             )
             work = instance.engine.after_turn(instance.session_for(session), request)
-            await self.sidecar.run_engine(instance, "context/afterTurn", work, params.session_id)
+            await self.sidecar.runner.run(instance, "context/afterTurn", work, params.session_id)
 
     def forget(self, session_id: str) -> None:
         """Let go of a session that is deleted."""
@@ -374,7 +376,7 @@ class Double:
         sidecar = self.sidecar
         instance = await sidecar.engines.of(params.session_id, params.agent_id)
         live = await sidecar.sessions.open(params.session_id, params.agent_id)
-        return instance, EngineSession(live, stored_timeline(live), instance.id, agent_id=params.agent_id)
+        return instance, EngineSession(live, live.stored_timeline(), instance.id, agent_id=params.agent_id)
 
 
 class Job(NamedTuple):
@@ -393,9 +395,7 @@ class Job(NamedTuple):
 class Shadow:
     """Asks the second engine what the first one was asked, while there is nothing else to do."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        settings = sidecar.settings.shadow
-        assert settings is not None
+    def __init__(self, sidecar: Sidecar, settings: ShadowSettings) -> None:
         self._sidecar = sidecar
         self._settings = settings
         self._double = Double(sidecar, settings)
@@ -493,7 +493,7 @@ class Shadow:
 
     async def _quiet(self) -> None:
         """Return once nothing has been worked on for a moment."""
-        peer = self._sidecar.peer
+        peer = self._sidecar.host.peer
         while True:
             idle = not peer.in_flight
             await asyncio.sleep(_QUIET_S)
@@ -529,7 +529,7 @@ class Shadow:
         """Whether an answer now would be to another history than the primary's was."""
         if not isinstance(job.params, AssembleContextParams):
             return False
-        head = await self._sidecar.store.session(self._sidecar.ref(job.params.session_id))
+        head = await self._sidecar.store.session(self._sidecar.host.ref(job.params.session_id))
         return ((head.message_count, head.revision) if head else None) != job.state
 
     async def _asked(self, job: Job) -> tuple[Sequence[bytes], int] | None:

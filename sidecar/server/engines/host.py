@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import cached_property
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from sidecar.engine.host import Report
     from sidecar.rpc.router import Call
     from sidecar.server.configuration.settings import Settings
-    from sidecar.server.sidecar import Sidecar
+    from sidecar.server.engines.session import EngineSession
+    from sidecar.server.profile import Host
     from sidecar.summarize.contract import Summariser
     from sidecar.summarize.endpoint import EndpointModel
     from sidecar.summarize.host_model import Complete
@@ -41,6 +42,9 @@ M = TypeVar("M", bound="BaseModel")
 
 _tokens = count(1)
 
+StoreMessage = Callable[["EngineSession", IncomingMessage], Awaitable[IngestOutcome]]
+"""Stores one message; returns once it is durable."""
+
 COMPLETION_TOKENS = 2000
 """Largest completion where an engine names no size."""
 
@@ -51,8 +55,21 @@ detachable: ContextVar[Call | None] = ContextVar("detachable", default=None)
 class HostServices:
     """What one engine may use; see `sidecar.engine.host.EngineHost`."""
 
-    def __init__(self, sidecar: Sidecar, engine_id: str, settings: BaseModel | None) -> None:
-        self._sidecar = sidecar
+    def __init__(
+        self,
+        engine_id: str,
+        settings: BaseModel | None,
+        *,
+        host: Host,
+        models: Callable[[], Models],
+        store: StoreMessage,
+        compacted: Callable[[str], None],
+    ) -> None:
+        """`models` are made when they are first used; `compacted` is told the ids of sessions."""
+        self._host = host
+        self._models = models
+        self._store = store
+        self._compacted = compacted
         self._engine_id = engine_id
         self._configured = settings
         self._settings = settings
@@ -62,23 +79,23 @@ class HostServices:
     @property
     def tokens(self) -> TokenCounter:
         """Counts text."""
-        return self._sidecar.counter
+        return self._models().counter
 
     @property
     def extractive(self) -> Summariser:
         """Summarises without a model, at once."""
-        return self._sidecar.models.extractive
+        return self._models().extractive
 
     @property
     def summariser(self) -> Summariser:
         """Summarises with the host's model where it has one."""
         if self._summariser is None:
-            self._summariser = self._sidecar.models.summariser(self._completion)
+            self._summariser = self._models().summariser(self._completion)
         return self._summariser
 
     def summariser_within(self, guard: SpendGuard, breaker: CircuitBreaker) -> Summariser:
         """The same with bounds of the engine's own."""
-        return self._sidecar.models.summariser(self._completion, guard, breaker)
+        return self._models().summariser(self._completion, guard, breaker)
 
     @asynccontextmanager
     async def working(self, title: str) -> AsyncGenerator[Report]:
@@ -86,8 +103,8 @@ class HostServices:
         from sidecar.rpc.peer import create_progress
 
         token = f"sidecar-{next(_tokens)}"
-        supported = self._sidecar.profile.supports_progress
-        progress = await create_progress(self._sidecar.peer, token, supported=supported)
+        supported = self._host.supports_progress
+        progress = await create_progress(self._host.peer, token, supported=supported)
         progress.begin(title)
         try:
             yield lambda message, percentage: progress.report(message, percentage=percentage)
@@ -98,9 +115,7 @@ class HostServices:
         """Tell the host that a session was compacted without its asking."""
         extra = about(event="compaction", engine=self._engine_id, sessionId=session.session_id)
         self._log.info("compacted without being asked", extra=extra)
-        if self._sidecar.memory is not None:
-            self._sidecar.memory.compacted.add(session.session_id)
-        self._sidecar.session_changed(session.session_id, "compacted")
+        self._compacted(session.session_id)
 
     @property
     def recall_share(self) -> float:
@@ -120,11 +135,11 @@ class HostServices:
 
     def has(self, capability: str) -> bool:
         """Whether the host answers this request."""
-        return capability in self._sidecar.host_capabilities
+        return capability in self._host.capabilities
 
     async def store_message(self, session: Session, message: IncomingMessage) -> IngestOutcome:
         """Store one message; returns once it is durable."""
-        return await self._sidecar.intake.store(own_session(session), message)
+        return await self._store(own_session(session), message)
 
     async def complete(
         self,
@@ -191,7 +206,7 @@ class HostServices:
         self, purpose: str, messages: Sequence[tuple[str, str]], system_prompt: str, max_tokens: int
     ) -> str:
         """By the configured model, else by the host's; neither holds the session meanwhile."""
-        if (model := self._sidecar.models.endpoint) is not None:
+        if (model := self._models().endpoint) is not None:
             if (call := detachable.get()) is not None:
                 call.release_lane()
             return await model(purpose, messages, system_prompt, max_tokens)
@@ -204,7 +219,7 @@ class HostServices:
         if call is not None:
             call.release_lane()
         try:
-            return await self._sidecar.ask_host(method, params, result_type)
+            return await self._host.ask(method, params, result_type)
         except RpcError as error:
             raise HostRequestFailed(error.message) from error
 
@@ -225,7 +240,7 @@ class Models:
 
     def __init__(self, settings: Settings, host_capabilities: frozenset[str], counter: TokenCounter) -> None:
         self._settings = settings
-        self._counter = counter
+        self.counter = counter
         self.exist = settings.model is not None or "runtime/complete" in host_capabilities
         """Whether there is a model to ask: a configured one, or the host's."""
 
@@ -234,7 +249,7 @@ class Models:
         """The summariser that needs no model."""
         from sidecar.summarize.deterministic import DeterministicSummariser
 
-        return DeterministicSummariser(self._counter)
+        return DeterministicSummariser(self.counter)
 
     @cached_property
     def bounds(self) -> tuple[SpendGuard, CircuitBreaker]:
@@ -281,7 +296,7 @@ class Models:
         bounds = self.bounds
         return HostModelSummariser(
             complete,
-            self._counter,
+            self.counter,
             self.extractive,
             guard=guard or bounds[0],
             breaker=breaker or bounds[1],

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+LEGACY = "legacy"
+"""The engine that hands back the host's own list."""
 WIRE_NAMES = {
     "after_turn": "afterTurn",
     "prepare_spawn": "prepareSpawn",

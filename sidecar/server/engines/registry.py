@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import json
@@ -16,6 +16,7 @@ from sidecar.engine.sources import BUILT_IN, EngineSources, Found
 from sidecar.protocol.base import EngineInfo, FallbackFor
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.engines.instance import (
+    LEGACY,
     EngineInstance,
     SettingsRefused,
     describe,
@@ -35,10 +36,11 @@ if TYPE_CHECKING:
     from sidecar.protocol.engine import EngineListing
     from sidecar.server.engines.host import HostServices
     from sidecar.server.engines.proxy.process import ProcessPlan
-    from sidecar.server.sidecar import Sidecar
+    from sidecar.server.profile import Host
+    from sidecar.server.sessions.exempt import ExemptSessions
+    from sidecar.store.contract import SessionStore
 
 
-LEGACY = "legacy"
 FALLBACK_ENGINE = "default"
 OWNS_HISTORY = ("runtime/compact", "ownsHistory")
 """What a host declares that keeps and compacts the history itself and wants no engine unless it names one."""
@@ -214,8 +216,23 @@ def _unknown(engine_id: str) -> EngineInfo:
 class SessionEngines:
     """Finds the engine of a session, and remembers it for what must not wait for the store."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        self._sidecar = sidecar
+    def __init__(
+        self,
+        host: Host,
+        store: SessionStore,
+        registry: EngineRegistry,
+        *,
+        exempt: ExemptSessions | None,
+        owner: Callable[[str, str | None], Awaitable[tuple[str | None, bool]]],
+        take_note: Callable[[], None],
+    ) -> None:
+        """`owner` says whose a session is, `take_note` is called once an engine wants to see new messages."""
+        self._host = host
+        self._store = store
+        self._registry = registry
+        self._exempt = exempt
+        self._owner = owner
+        self._take_note = take_note
         self._known: OrderedDict[tuple[str, str | None], EngineInstance] = OrderedDict()
 
     def known(self, session_id: str, agent_id: str | None) -> EngineInstance | None:
@@ -232,20 +249,19 @@ class SessionEngines:
         Raises:
             EngineUnavailable: the engine that was configured for it cannot serve.
         """
-        sidecar = self._sidecar
-        exemption = sidecar.exempt and sidecar.exempt.of(session_id, session_key, agent_id)
+        exemption = self._exempt and self._exempt.of(session_id, session_key, agent_id)
         if exemption is not None and exemption.ignores:
-            return await sidecar.registry.take(LEGACY)
+            return await self._registry.take(LEGACY)
         known = exemption is not None or (session_id, agent_id) in self._known
         if session_key is not None and not known:
             await self._begin_spawned(session_id, session_key, agent_id)
-        owner, _ = await sidecar.sessions.owner(session_id, agent_id)
+        owner, _ = await self._owner(session_id, agent_id)
         own = await self.of_session(session_id, agent_id, owner)
         owner = agent_id or owner
         agents = await self.configured("agent", owner) if owner else SessionSettings(None, None)
-        instance = await sidecar.registry.take(own.engine or agents.engine, own.config or agents.config)
+        instance = await self._registry.take(own.engine or agents.engine, own.config or agents.config)
         if instance.takes_note:
-            sidecar.take_note()
+            self._take_note()
         self._known[session_id, agent_id] = instance
         if len(self._known) > MOST:
             self._known.popitem(last=False)
@@ -253,8 +269,7 @@ class SessionEngines:
 
     async def configured(self, scope: Literal["session", "agent"], scope_id: str) -> SessionSettings:
         """What `session/configure` has set."""
-        sidecar = self._sidecar
-        return await sidecar.store.settings(sidecar.profile.namespace, scope, scope_id)
+        return await self._store.settings(self._host.namespace, scope, scope_id)
 
     async def of_session(self, session_id: str, agent_id: str | None, owner: str | None) -> SessionSettings:
         """What `session/configure` has set for a session, as far as the agent is concerned."""
@@ -276,13 +291,12 @@ class SessionEngines:
 
     async def _begin_spawned(self, session_id: str, session_key: str, agent_id: str | None) -> None:
         """Let the session be the child that waits for the agent under its key, if one does."""
-        sidecar = self._sidecar
-        waiting = await sidecar.store.spawns_of_key(sidecar.profile.namespace, session_key)
+        waiting = await self._store.spawns_of_key(self._host.namespace, session_key)
         if not any(spawn.child_id is None for spawn in waiting):
             return
-        owner, _ = await sidecar.sessions.owner(session_id, agent_id)
+        owner, _ = await self._owner(session_id, agent_id)
         if not is_foreign(owner, agent_id):
-            await sidecar.store.write(BeginSpawn(sidecar.ref(session_id), session_key, agent_id=agent_id))
+            await self._store.write(BeginSpawn(self._host.ref(session_id), session_key, agent_id=agent_id))
 
 
 class EngineLoader:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct
 
-from sidecar.engine.calls import CompactOutcome, CompactRequest, IncomingMessage, IngestOutcome, Overflow
+from sidecar.engine.calls import Overflow
 from sidecar.engine.host import HostCapabilityMissing
 from sidecar.protocol.base import FallbackFor
 from sidecar.rpc.errors import RpcError
 from sidecar.server.configuration.settings import Settings
 from sidecar.server.engines.answer_checks import Raised, checked, contained, described
-from sidecar.server.engines.instance import EngineInstance, InQuarantine
-from sidecar.server.engines.registry import LEGACY
+from sidecar.server.engines.instance import LEGACY, EngineInstance, InQuarantine
 from sidecar.server.failures import EngineFailed
 from sidecar.server.log import about
 from sidecar.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from sidecar.server.engines.session import EngineSession
-    from sidecar.server.sidecar import Sidecar
+    from sidecar.server.engines.statistics import EngineWatch
 
 
 T = TypeVar("T")
@@ -43,8 +42,9 @@ _log = logging.getLogger(__name__)
 class EngineRunner:
     """Calls engines; a failure is that of the call alone."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, watch: EngineWatch) -> None:
         self._settings = settings
+        self._watch = watch
         self._abandoned: set[asyncio.Task[Any]] = set()
         """Calls that went on although they were cancelled."""
 
@@ -67,8 +67,52 @@ class EngineRunner:
         """An engine's answer within its time limit, of the type `result` where one is given.
 
         Raises:
-            EngineFailed: it raised, answered nonsense, or took too long; or it is in quarantine.
+            EngineFailed: it raised, answered nonsense, took too long, or is in quarantine for the session.
         """
+        instance.calls += 1
+        began, problem = time.perf_counter(), None
+        try:
+            return await self._run(instance, method, work, session_id, result)
+        except BaseException as error:
+            problem = error
+            raise
+        finally:
+            self._watch.ended(instance, method, session_id, began, problem)
+            problem = None
+            instance.calls -= 1
+            if instance.retired and not instance.calls:
+                await self.release(instance)
+
+    async def run_or_fall_back(
+        self,
+        instance: EngineInstance,
+        method: str,
+        work: Awaitable[T],
+        session_id: str,
+        instead: Callable[[], Awaitable[T]],
+        *,
+        result: type[Struct] | None = None,
+    ) -> tuple[T, FallbackFor | None]:
+        """The same; with `plugins.onEngineFailure = "legacy"`, `instead` and why where it fails.
+
+        Raises:
+            EngineFailed: it failed, and nothing may stand in for it.
+        """
+        try:
+            return await self.run(instance, method, work, session_id, result=result), None
+        except EngineFailed as error:
+            if self._settings.on_engine_failure != LEGACY or instance.trusted:
+                raise
+            return await instead(), FallbackFor(id=instance.id, reason=str(error.data["message"]))
+
+    async def _run(
+        self,
+        instance: EngineInstance,
+        method: str,
+        work: Awaitable[T],
+        session_id: str,
+        result: type[Struct] | None,
+    ) -> T:
         if instance.trusted:
             return await self._limited(instance, method, work, self.limit_ms(instance, method))
         try:
@@ -153,53 +197,3 @@ class EngineRunner:
 
 async def _checked(work: Awaitable[T], kind: type[Struct]) -> T:
     return cast(T, checked(await work, kind))
-
-
-async def answer_or_fallback(
-    sidecar: Sidecar,
-    instance: EngineInstance,
-    method: str,
-    work: Awaitable[T],
-    session_id: str,
-    instead: Callable[[], Awaitable[T]],
-    *,
-    result: type[Struct] | None = None,
-) -> tuple[T, FallbackFor | None]:
-    """An engine's answer; with `plugins.onEngineFailure = "legacy"`, `instead` and why where it fails.
-
-    Raises:
-        EngineFailed: it failed, and nothing may stand in for it.
-    """
-    try:
-        return await sidecar.run_engine(instance, method, work, session_id, result=result), None
-    except EngineFailed as error:
-        if sidecar.settings.on_engine_failure != LEGACY or instance.trusted:
-            raise
-        return await instead(), FallbackFor(id=instance.id, reason=str(error.data["message"]))
-
-
-async def compact_as_legacy(
-    sidecar: Sidecar, instance: EngineInstance, session: EngineSession, request: CompactRequest
-) -> CompactOutcome:
-    """What the host makes of a compaction; a refusal where it does not compact by itself."""
-    if "runtime/compact" not in sidecar.host_capabilities:
-        return CompactOutcome(
-            ok=False, compacted=False, reason=f"{instance.id} failed, and the host cannot compact"
-        )
-    from sidecar.server.engines.host import HostServices
-
-    return await HostServices(sidecar, instance.id, None).delegate_compaction(session, request)
-
-
-async def ingest_or_fallback(
-    sidecar: Sidecar, instance: EngineInstance, method: str, session: EngineSession, message: IncomingMessage
-) -> tuple[IngestOutcome, FallbackFor | None]:
-    """What an engine makes of a message; where it fails and something may stand in, the store takes it."""
-
-    async def stored() -> IngestOutcome:
-        return session.stored or await sidecar.intake.store(session, message)
-
-    work = instance.engine.ingest(instance.session_for(session), message)
-    return await answer_or_fallback(
-        sidecar, instance, method, work, session.session_id, stored, result=IngestOutcome
-    )

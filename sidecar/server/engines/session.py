@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, cast
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from sidecar.engine.guard.pinned import Pin
     from sidecar.engine.host import Report
     from sidecar.engine.session import History
-    from sidecar.server.sessions.intake import Slot
     from sidecar.server.sessions.live import LiveSession
     from sidecar.server.sessions.timeline import SessionTimeline
     from sidecar.store.search import SearchQuery, SearchResult
     from sidecar.store.spawn import Spawn
+    from sidecar.store.stored import NewMessage
 
 
 def silent(message: str, percentage: int | None) -> None:
@@ -77,6 +78,22 @@ class StoredHistory:
         """The stored messages that match."""
         query = structs.replace(query, for_answer=True)
         return await self._live.searching.search(self._live.ref, query)
+
+
+class Slot:
+    """Where one message waits until all have come to be stored."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.message: NewMessage | None = None
+        self.waits: asyncio.Future[None] = loop.create_future()
+        self.outcome: asyncio.Future[IngestOutcome] = loop.create_future()
+
+    async def store(self, message: NewMessage) -> IngestOutcome:
+        """What became of the message, once all of them are stored."""
+        self.message = message
+        self.waits.set_result(None)
+        return await self.outcome
 
 
 class EngineSession:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sidecar.rpc.router import Call
     from sidecar.server.engines.host import Models
     from sidecar.server.engines.instance import EngineInstance
-    from sidecar.server.sidecar import Sidecar
+    from sidecar.server.profile import Host
     from sidecar.tools.contract import AgentTool
 
 
@@ -62,22 +62,23 @@ def _needs_model(instance: EngineInstance, name: str, target: str) -> bool:
         return False
 
 
-def tool_model(sidecar: Sidecar, call: Call, session_id: str) -> ToolModel | None:
+def tool_model(host: Host, models: Models, call: Call, session_id: str) -> ToolModel | None:
     """The configured model, else the host's, `None` where there is neither."""
-    if not sidecar.models.exist:
+    if not models.exist:
         return None
 
     async def ask(messages: Sequence[tuple[str, str]], system_prompt: str, max_tokens: int) -> str:
         call.release_lane()  # the tool reads a snapshot
-        if (endpoint := sidecar.models.endpoint) is not None:
+        if (endpoint := models.endpoint) is not None:
             return await endpoint("query", messages, system_prompt, max_tokens)
-        return await _ask_host(sidecar, session_id, messages, system_prompt, max_tokens)
+        return await _ask_host(host, models, session_id, messages, system_prompt, max_tokens)
 
-    return ToolModel(ask, sidecar.counter.count)
+    return ToolModel(ask, models.counter.count)
 
 
 async def _ask_host(
-    sidecar: Sidecar,
+    host: Host,
+    models: Models,
     session_id: str,
     messages: Sequence[tuple[str, str]],
     system_prompt: str,
@@ -86,7 +87,7 @@ async def _ask_host(
     from sidecar.protocol.runtime import CompleteRuntimeParams, CompleteRuntimeResult, PromptMessage
     from sidecar.summarize.host_model import SECONDS_FOR_A_CALL
 
-    guard, breaker = sidecar.models.bounds
+    guard, breaker = models.bounds
     if not breaker.allows():
         raise ModelUnavailable("the model is left alone for a while after several failures")
     if not guard.take():
@@ -100,7 +101,7 @@ async def _ask_host(
     )
     try:
         async with asyncio.timeout(SECONDS_FOR_A_CALL):
-            answer = await sidecar.ask_host("runtime/complete", params, CompleteRuntimeResult)
+            answer = await host.ask("runtime/complete", params, CompleteRuntimeResult)
     except TimeoutError:
         breaker.failed()
         raise ModelUnavailable(f"no answer within {SECONDS_FOR_A_CALL:g} s") from None

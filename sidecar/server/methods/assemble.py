@@ -29,9 +29,7 @@ from sidecar.protocol.assemble import (
 from sidecar.protocol.base import FallbackFor
 from sidecar.rpc.router import Call, Order, Router
 from sidecar.server.engines.answer_checks import checked_assembly
-from sidecar.server.engines.instance import EngineInstance
-from sidecar.server.engines.registry import LEGACY
-from sidecar.server.engines.runner import answer_or_fallback
+from sidecar.server.engines.instance import LEGACY, EngineInstance
 from sidecar.server.engines.session import EngineSession, OutsideSession
 from sidecar.server.failures import SessionNotFound, overflow
 from sidecar.server.sessions.live import FRAME, LiveSession, edits
@@ -199,7 +197,7 @@ class AssembleHandlers:
             result_id, messages, turn_id, record(instance.id, answer.fitted), timeline, injections
         )
         changes = None
-        if base is not None and "assembleDelta" in self._sidecar.host_capabilities:
+        if base is not None and "assembleDelta" in self._sidecar.host.capabilities:
             changes = [
                 MessageEdit(start=e.start, delete_count=e.delete_count, messages=list(map(Raw, e.messages)))
                 for e in edits(base, messages)
@@ -326,8 +324,7 @@ class Chooser:
             EngineFailed: it fails, and no stand-in is wanted.
         """
         work = _chosen(instance, instance.session_for(session), request)
-        assembly, stood_in = await answer_or_fallback(
-            self._sidecar,
+        assembly, stood_in = await self._sidecar.runner.run_or_fall_back(
             instance,
             "context/assemble",
             work,

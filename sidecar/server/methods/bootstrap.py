@@ -99,7 +99,7 @@ class BootstrapHandler:
     ) -> int:
         """How many messages were stored, while requests that store nothing go on."""
         over.can_be_taken_back = True
-        progress = Progress(self._sidecar.peer, params.work_done_token)
+        progress = Progress(self._sidecar.host.peer, params.work_done_token)
         work = BackgroundImport(self._sidecar, over.live, over.keep, progress)
         call.on_cancel = work.cancel
         imported = await work.run(messages)
@@ -109,7 +109,7 @@ class BootstrapHandler:
             told = instance.engine.after_turn(
                 instance.session_for(over.session()), AfterTurnRequest(budget=None)
             )
-            await self._sidecar.run_engine(instance, "context/afterTurn", told, params.session_id)
+            await self._sidecar.runner.run(instance, "context/afterTurn", told, params.session_id)
         return imported
 
     async def _load(self, locator: str, name: str | None) -> list[bytes] | str:
@@ -124,7 +124,7 @@ class BootstrapHandler:
             transcript = await asyncio.to_thread(load, path, name)
         except TranscriptError as error:
             raise InvalidParams(f"sessionFile: {error}", path="/sessionFile") from None
-        if transcript.message_format != self._sidecar.profile.message_format:
+        if transcript.message_format != self._sidecar.host.message_format:
             raise InvalidParams(
                 f"sessionFile: the file holds {transcript.message_format} messages",
                 path="/sessionFile",

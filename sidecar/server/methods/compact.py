@@ -31,16 +31,14 @@ from sidecar.protocol.context import (
 from sidecar.rpc.peer import Progress
 from sidecar.rpc.router import Call, Order, Router
 from sidecar.server.engines.host import detachable, raw_or_absent
-from sidecar.server.engines.instance import EngineInstance
-from sidecar.server.engines.registry import LEGACY
-from sidecar.server.engines.runner import answer_or_fallback, compact_as_legacy
+from sidecar.server.engines.instance import LEGACY, EngineInstance
 from sidecar.server.engines.session import EngineSession
 from sidecar.server.failures import SessionNotFound
 from sidecar.server.log import about
 from sidecar.server.sessions.live import FRAME, LiveSession
 from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.pruning import show_stubs
-from sidecar.server.sessions.timeline import SessionTimeline, stored_timeline
+from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
 
 _log = logging.getLogger(__name__)
@@ -119,20 +117,28 @@ class CompactHandlers:
         self, instance: EngineInstance, session: EngineSession, request: CompactRequest
     ) -> tuple[CompactOutcome, FallbackFor | None]:
         """What the engine makes of a compaction."""
-        return await answer_or_fallback(
-            self._sidecar,
+        return await self._sidecar.runner.run_or_fall_back(
             instance,
             "context/compact",
             instance.engine.compact(instance.session_for(session), request),
             session.session_id,
-            lambda: compact_as_legacy(self._sidecar, instance, session, request),
+            lambda: self._as_legacy(instance, session, request),
             result=CompactOutcome,
         )
+
+    async def _as_legacy(
+        self, instance: EngineInstance, session: EngineSession, request: CompactRequest
+    ) -> CompactOutcome:
+        """What the host makes of a compaction; a refusal where it does not compact by itself."""
+        if "runtime/compact" not in self._sidecar.host.capabilities:
+            reason = f"{instance.id} failed, and the host cannot compact"
+            return CompactOutcome(ok=False, compacted=False, reason=reason)
+        return await self._sidecar.services(instance.id).delegate_compaction(session, request)
 
     async def _forget_injections(self, live: LiveSession, views: Collection[str]) -> None:
         from sidecar.server.sessions.memory import forget_injections
 
-        await forget_injections(self._sidecar, live, views)
+        await forget_injections(live, views)
 
     async def maintain(self, params: MaintainContextParams, call: Call) -> MaintainContextResult:
         """Let the engine do its work between turns."""
@@ -144,8 +150,7 @@ class CompactHandlers:
         with self._progress(params, "Maintaining") as report:
             session.report = report
             work = instance.engine.maintain(instance.session_for(session), params.token_budget)
-            outcome, fallback_for = await answer_or_fallback(
-                self._sidecar,
+            outcome, fallback_for = await self._sidecar.runner.run_or_fall_back(
                 instance,
                 "context/maintain",
                 work,
@@ -178,8 +183,7 @@ class CompactHandlers:
             session.about(continuity.of(budget) or continuity.fresh(budget), instance.engine.shared_state)
             await show_stubs(session, instance.engine.payload_tokens)
             request = AssembleRequest(budget=max(params.token_budget - pending, 0))
-            outcome, fallback_for = await answer_or_fallback(
-                sidecar,
+            outcome, fallback_for = await sidecar.runner.run_or_fall_back(
                 instance,
                 "context/preflight",
                 instance.engine.preflight(instance.session_for(session), request),
@@ -201,7 +205,7 @@ class CompactHandlers:
     def _progress(
         self, params: CompactContextParams | MaintainContextParams, title: str
     ) -> Generator[Callable[[str, int | None], None]]:
-        progress = Progress(self._sidecar.peer, params.work_done_token)
+        progress = Progress(self._sidecar.host.peer, params.work_done_token)
         progress.begin(title, cancellable=True)
         try:
             yield lambda message, percentage: progress.report(message, percentage=percentage)
@@ -231,7 +235,11 @@ class CompactHandlers:
         view: ViewRecord | None,
     ) -> EngineSession:
         session = EngineSession(
-            live, stored_timeline(live), instance.id, agent_id=params.agent_id, session_key=params.session_key
+            live,
+            live.stored_timeline(),
+            instance.id,
+            agent_id=params.agent_id,
+            session_key=params.session_key,
         )
         if view is not None:
             session.about(view, instance.engine.shared_state)
@@ -282,7 +290,7 @@ def _tell(outcome: CompactOutcome, instance: EngineInstance, took: float) -> Non
 
 async def _check_pins(live: LiveSession, budget: int) -> None:
     """Say so where something that is pinned will not be in the next answer."""
-    timeline = stored_timeline(live)
+    timeline = live.stored_timeline()
     pins, lost = await find_pins(live, timeline)
     pinned = await live.guard.room_for(pins, timeline, budget)
     for pin_id in [pin.pin_id for pin in pinned.left_out] + [pin.pin_id for pin in lost]:

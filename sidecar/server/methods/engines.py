@@ -26,7 +26,8 @@ from sidecar.protocol.lifecycle import LATEST
 from sidecar.rpc.router import Call, Router
 from sidecar.secrecy import masked_text
 from sidecar.server.configuration.settings import ModelSettings, Settings
-from sidecar.server.engines.registry import FALLBACK_ENGINE, LEGACY
+from sidecar.server.engines.instance import LEGACY
+from sidecar.server.engines.registry import FALLBACK_ENGINE
 from sidecar.server.failures import without_paths
 from sidecar.server.sidecar import Sidecar
 
@@ -144,7 +145,7 @@ class EngineHandlers:
 
     async def _store(self) -> DoctorCheck:
         store = self._sidecar.store
-        heads, more = await store.sessions(self._sidecar.profile.namespace, 100, None)
+        heads, more = await store.sessions(self._sidecar.host.namespace, 100, None)
         count = f"{len(heads)} or more sessions" if more else counted(len(heads), "session")
         volatile = store.kind == "memory"
         return DoctorCheck(
@@ -263,7 +264,7 @@ class EngineHandlers:
         return DoctorCheck(name="episodes", ok=True, message=f"{waiting} wait for {courier.backend.name}")
 
     def _host(self) -> DoctorCheck:
-        capabilities = sorted(self._sidecar.host_capabilities)
+        capabilities = sorted(self._sidecar.host.capabilities)
         return DoctorCheck(
             name="host",
             ok=True,

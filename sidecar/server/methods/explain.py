@@ -109,7 +109,7 @@ async def standings(
 
     Where this process remembers no answer of the session, it is what the stored summaries cover.
     """
-    ref = sidecar.ref(session_id)
+    ref = sidecar.host.ref(session_id)
     head = await sidecar.store.session(ref)
     if head is None:
         return {}

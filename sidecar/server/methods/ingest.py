@@ -20,12 +20,10 @@ from sidecar.protocol.context import (
 )
 from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import PENDING, Call, Order, Pending, Router
-from sidecar.server.engines.instance import EngineInstance
-from sidecar.server.engines.registry import LEGACY
-from sidecar.server.engines.runner import ingest_or_fallback
+from sidecar.server.engines.instance import LEGACY, EngineInstance
 from sidecar.server.engines.session import EngineSession
 from sidecar.server.failures import EngineFailed, to_rpc_error
-from sidecar.server.sessions.intake import ingest_together, timestamp
+from sidecar.server.sessions.intake import ingest_or_store, ingest_together, timestamp
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
 from sidecar.store.stored import NewMessage
@@ -121,8 +119,8 @@ class IngestHandlers:
         session = await self._session(instance, params)
         ours = await self._sidecar.intake.mark(session.live, message.raw)
         display = None if ours else self._display(instance, message.raw, new.role)
-        outcome, fallback_for = await ingest_or_fallback(
-            self._sidecar, instance, "context/ingest", session, message
+        outcome, fallback_for = await ingest_or_store(
+            self._sidecar.runner, self._sidecar.intake, instance, "context/ingest", session, message
         )
         if outcome.ingested and not (session.live.head and session.live.head.message_count):
             await self._sidecar.episodes.session_began(instance, session.live)
@@ -207,8 +205,8 @@ class IngestHandlers:
         fallbacks: list[FallbackFor] = []
 
         async def ingest(session: EngineSession, message: IncomingMessage) -> IngestOutcome:
-            outcome, fallback_for = await ingest_or_fallback(
-                self._sidecar, instance, "context/ingestBatch", session, message
+            outcome, fallback_for = await ingest_or_store(
+                self._sidecar.runner, self._sidecar.intake, instance, "context/ingestBatch", session, message
             )
             fallbacks.extend([fallback_for] if fallback_for else [])
             return outcome

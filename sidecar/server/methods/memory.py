@@ -20,7 +20,7 @@ from sidecar.protocol.memory import (
     UnregisterMemoryResult,
 )
 from sidecar.rpc.router import Call, Order, Router
-from sidecar.server.engines.registry import LEGACY
+from sidecar.server.engines.instance import LEGACY
 from sidecar.server.sessions.live import MEMORY, LiveSession
 from sidecar.server.sessions.memory import SessionMemory, injection_of, told
 from sidecar.server.sidecar import Sidecar
@@ -60,7 +60,7 @@ class MemoryHandlers:
             HostCapabilityMissing: it has not declared that it answers.
         """
         del call
-        if CAPABILITY not in self._sidecar.host_capabilities:
+        if CAPABILITY not in self._sidecar.host.capabilities:
             raise HostCapabilityMissing(CAPABILITY)
         points = list(dict.fromkeys(params.injection_points))
         self._sidecar.use_memory().sources.register(params.name, points, params.token_budget)
@@ -159,7 +159,7 @@ async def compile_on_demand(
 
 def wrapping(sidecar: Sidecar, live: LiveSession | None) -> Wrap:
     """Puts memory into its fence: for a session, or for any of the namespace where none is named."""
-    return live.marks.wrap if live else Marks(sidecar.store.secrets, sidecar.ref("").root).wrap
+    return live.marks.wrap if live else Marks(sidecar.store.secrets, sidecar.host.ref("").root).wrap
 
 
 async def _end_others(memory: SessionMemory, live: LiveSession, record: MemoryRecord, about: str) -> None:

@@ -118,7 +118,7 @@ class SessionHandlers:
         del call
         try:
             heads, cursor = await self._sidecar.store.sessions(
-                self._sidecar.profile.namespace, params.limit or PAGE, params.cursor, params.agent_id
+                self._sidecar.host.namespace, params.limit or PAGE, params.cursor, params.agent_id
             )
         except ValueError as error:
             raise InvalidParams(f"cursor: {error}", path="/cursor") from None
@@ -239,7 +239,7 @@ class SessionChangeHandlers:
         if params.engine is not None or config is not None:
             await sidecar.store.write(
                 Configure(
-                    sidecar.profile.namespace,
+                    sidecar.host.namespace,
                     scope,
                     scope_id,
                     engine=params.engine,
@@ -252,14 +252,16 @@ class SessionChangeHandlers:
                 self._sidecar.session_changed(params.session_id, "configured", params.agent_id)
         now = await self._configured(params)
         if (now.engine or default) != (before.engine or default):
-            sidecar.peer.notify("tools/listChanged", ListChangedToolsParams(session_id=params.session_id))
+            sidecar.host.peer.notify(
+                "tools/listChanged", ListChangedToolsParams(session_id=params.session_id)
+            )
         return ConfigureSessionResult(engine=now.engine or default, config=Raw(now.config or b"{}"))
 
     async def truncate(self, params: TruncateSessionParams, call: Call) -> TruncateSessionResult:
         """Rewind a session to a message."""
         del call
         sidecar = self._sidecar
-        ref = sidecar.ref(params.session_id)
+        ref = sidecar.host.ref(params.session_id)
         removed = await sidecar.store.write(Truncate(ref, params.after_message_id, agent_id=params.agent_id))
         if removed:
             sidecar.sessions.rewound(params.session_id)
@@ -273,8 +275,8 @@ class SessionChangeHandlers:
         sidecar = self._sidecar
         head = await sidecar.store.write(
             Fork(
-                sidecar.ref(params.session_id),
-                sidecar.ref(params.new_session_id),
+                sidecar.host.ref(params.session_id),
+                sidecar.host.ref(params.new_session_id),
                 params.at_message_id,
                 agent_id=params.agent_id,
             )
@@ -289,7 +291,7 @@ class SessionChangeHandlers:
         del call
         sidecar = self._sidecar
         owner, _ = await sidecar.sessions.owner(params.session_id, params.agent_id)
-        ref = sidecar.ref(params.session_id)
+        ref = sidecar.host.ref(params.session_id)
         deleted = await sidecar.store.write(Delete(ref, agent_id=params.agent_id))
         sidecar.engines.forget()
         if is_foreign(owner, params.agent_id):
@@ -351,7 +353,7 @@ class SummaryHandlers:
     async def summaries(self, params: SummariesSessionParams, call: Call) -> SummariesSessionResult:
         """Every summary, in the order of what it covers, deeper ones first."""
         del call
-        ref = self._sidecar.ref(params.session_id)
+        ref = self._sidecar.host.ref(params.session_id)
         await self._sidecar.sessions.stored_head(params.session_id, params.agent_id)
         nodes = await self._sidecar.store.summaries(ref)
         ids: dict[int, str] = {}
@@ -444,4 +446,6 @@ class PinHandlers:
         if changes and head.agent_id is None and agent_id is not None:
             await sidecar.store.write(Adopt(head.ref, agent_id))
         cached = sidecar.sessions.cached(session_id)
-        return cached or LiveSession(sidecar.store, sidecar.ref(session_id), sidecar.dialect, sidecar.counter)
+        return cached or LiveSession(
+            sidecar.store, sidecar.host.ref(session_id), sidecar.dialect, sidecar.counter
+        )

@@ -18,7 +18,6 @@ from sidecar.rpc.errors import InvalidParams
 from sidecar.rpc.router import Call, Order, Router
 from sidecar.server.engines.session import EngineSession, spawned_session
 from sidecar.server.failures import SessionNotFound
-from sidecar.server.sessions.timeline import stored_timeline
 from sidecar.server.sidecar import Sidecar
 from sidecar.store.errors import SessionExists, SessionMissing, SessionTaken
 from sidecar.store.spawn import EndSpawn, PrepareSpawn, RollBackSpawn, Spawn, SpawnEnd
@@ -70,7 +69,7 @@ class SubagentHandlers:
         sidecar = self._sidecar
         now_ms = int(time.time() * 1000)
         wanted = Spawn(
-            namespace=sidecar.profile.namespace,
+            namespace=sidecar.host.namespace,
             preparation_id=os.urandom(12).hex(),
             parent_key=params.parent_session_key,
             parent_id=await self._parent_id(params),
@@ -116,7 +115,7 @@ class SubagentHandlers:
         sidecar = self._sidecar
         end: SpawnEnd = await sidecar.store.write(
             EndSpawn(
-                sidecar.profile.namespace,
+                sidecar.host.namespace,
                 params.child_session_key,
                 erase=params.reason == "deleted",
                 agent_id=params.agent_id,
@@ -137,7 +136,7 @@ class SubagentHandlers:
             return params.parent_session_id
         sidecar = self._sidecar
         head = await sidecar.store.session_by_key(
-            sidecar.profile.namespace, params.parent_session_key, params.agent_id
+            sidecar.host.namespace, params.parent_session_key, params.agent_id
         )
         return head.ref.session_id if head else None
 
@@ -152,7 +151,7 @@ class SubagentHandlers:
             work = instance.engine.prepare_spawn(
                 parent and instance.session_for(parent), spawned_session(spawn)
             )
-            await sidecar.run_engine(instance, "subagent/prepareSpawn", work)
+            await sidecar.runner.run(instance, "subagent/prepareSpawn", work)
         except BaseException:
             await self._roll_back(spawn.preparation_id, spawn.agent_id, None)
             raise
@@ -164,11 +163,11 @@ class SubagentHandlers:
         live = await sidecar.sessions.look(spawn.parent_id, spawn.agent_id)
         if live.head is None:
             return None
-        return EngineSession(live, stored_timeline(live), engine_id, session_key=spawn.parent_key)
+        return EngineSession(live, live.stored_timeline(), engine_id, session_key=spawn.parent_key)
 
     async def _roll_back(self, preparation_id: str, agent_id: str | None, call: Call | None) -> bool:
         sidecar = self._sidecar
-        write = RollBackSpawn(sidecar.profile.namespace, preparation_id, agent_id=agent_id)
+        write = RollBackSpawn(sidecar.host.namespace, preparation_id, agent_id=agent_id)
         spawn: Spawn | None = await sidecar.store.write(write)
         if spawn is None:
             return False

@@ -98,12 +98,14 @@ class ToolHandlers:
             return _failed("This session may not read the conversation that started it, or not any more.")
         read = head if grant is None else grant.parent
         given = of_parent or given
-        model = tool_model(sidecar, call, params.session_id) if needs_model(tool) else None
+        model = (
+            tool_model(sidecar.host, sidecar.models, call, params.session_id) if needs_model(tool) else None
+        )
         store = cast("HistoryReader", sidecar.store)
         reader = dialect_of_family(read.message_format, sidecar.store.secrets, read.root)
         session = ToolSession(read, store, reader, model, sidecar.searching)
         run = _outcome(tool, session, given)
-        outcome = await sidecar.run_engine(instance, "tools/call", run, params.session_id)
+        outcome = await sidecar.runner.run(instance, "tools/call", run, params.session_id)
         if isinstance(outcome, ArgumentError):
             raise InvalidParams(
                 f"arguments.{outcome}" if outcome.argument else f"arguments: {outcome}",
@@ -191,7 +193,7 @@ async def grant_of(sidecar: Sidecar, child: SessionHead) -> Grant | None:
     spawn = await sidecar.store.spawn_of(child.ref)
     if spawn is None or spawn.mode != "isolated" or spawn.parent_id is None:
         return None
-    parent = await sidecar.store.session(sidecar.ref(spawn.parent_id))
+    parent = await sidecar.store.session(sidecar.host.ref(spawn.parent_id))
     if parent is None or is_foreign(parent.agent_id, spawn.agent_id):
         return None
     tokens = (await sidecar.engines.of(spawn.parent_id, parent.agent_id)).engine.grant_tokens

@@ -18,16 +18,13 @@ from sidecar.protocol.context import (
     CommitTurnContextResult,
 )
 from sidecar.rpc.router import Call, Order, Router
-from sidecar.server.engines.instance import EngineInstance
-from sidecar.server.engines.registry import LEGACY
-from sidecar.server.engines.runner import answer_or_fallback, ingest_or_fallback
+from sidecar.server.engines.instance import LEGACY, EngineInstance
 from sidecar.server.engines.session import EngineSession
 from sidecar.server.methods.ingest import stores_directly
-from sidecar.server.sessions.intake import ingest_together
+from sidecar.server.sessions.intake import ingest_or_store, ingest_together
 from sidecar.server.sessions.live import LiveSession
 from sidecar.server.sessions.pruning import show_stubs
 from sidecar.server.sessions.reconcile import claim
-from sidecar.server.sessions.timeline import stored_timeline
 from sidecar.server.sidecar import Sidecar
 from sidecar.store.stored import NewMessage
 from sidecar.store.writes import AppendResult, RecordAdvancement
@@ -121,8 +118,7 @@ class TurnHandlers:
                 heartbeat=bool(params.is_heartbeat),
                 auto_compaction_summary=params.auto_compaction_summary,
             )
-            _, fallback_for = await answer_or_fallback(
-                self._sidecar,
+            _, fallback_for = await self._sidecar.runner.run_or_fall_back(
                 instance,
                 "context/afterTurn",
                 instance.engine.after_turn(instance.session_for(await over.session_about(view)), request),
@@ -142,7 +138,7 @@ class TurnHandlers:
             from sidecar.server.sessions.memory import forget_injections
 
             views = (await live.continuity()).record.views
-            await forget_injections(self._sidecar, live, {view.id for view in views})
+            await forget_injections(live, {view.id for view in views})
 
 
 async def _nothing_done() -> None:
@@ -189,7 +185,7 @@ class HandOver:
         """The session as it is stored, for a call of the engine."""
         return EngineSession(
             self.live,
-            stored_timeline(self.live),
+            self.live.stored_timeline(),
             self.instance.id,
             agent_id=self._params.agent_id,
             session_key=self._params.session_key,
@@ -245,8 +241,8 @@ class HandOver:
             return results[0]
 
         async def ingest(session: EngineSession, message: IncomingMessage) -> IngestOutcome:
-            outcome, fallback_for = await ingest_or_fallback(
-                sidecar, instance, "context/ingest", session, message
+            outcome, fallback_for = await ingest_or_store(
+                sidecar.runner, sidecar.intake, instance, "context/ingest", session, message
             )
             live.stood_in = live.stood_in or fallback_for
             return outcome

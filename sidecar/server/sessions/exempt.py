@@ -38,7 +38,7 @@ from sidecar.server.configuration.settings import ExemptionSettings
 
 if TYPE_CHECKING:
     from sidecar.rpc.router import Answer
-    from sidecar.server.sidecar import Sidecar
+    from sidecar.server.sessions.intake import Intake
 
 
 REMEMBERED = 20_000
@@ -123,9 +123,10 @@ def _expression(pattern: str) -> str:
 class ExemptAnswers:
     """Answers in the place of handlers; what is no message is refused as ever."""
 
-    def __init__(self, sidecar: Sidecar, exempt: ExemptSessions) -> None:
-        self._sidecar = sidecar
+    def __init__(self, exempt: ExemptSessions, intake: Intake, host_capabilities: frozenset[str]) -> None:
         self._exempt = exempt
+        self._intake = intake
+        self._host_capabilities = host_capabilities
 
     def by_method(self) -> dict[str, Answer[Any]]:
         """The answers, for the methods that would keep something."""
@@ -150,7 +151,7 @@ class ExemptAnswers:
         self._check(params.message, "/message")
         return IngestContextResult(
             ingested=False,
-            message_id=self._sidecar.intake.name(bytes(params.message), params.message_id),
+            message_id=self._intake.name(bytes(params.message), params.message_id),
             turn_id="",
             reason=exemption.reason,
         )
@@ -163,7 +164,7 @@ class ExemptAnswers:
         ):
             return None
         self._check_all(params.messages)
-        name = self._sidecar.intake.name
+        name = self._intake.name
         named = [name(bytes(raw), id) for raw, id in zip(params.messages, ids, strict=True)]
         return IngestBatchContextResult(ingested_count=0, message_ids=named)
 
@@ -194,7 +195,7 @@ class ExemptAnswers:
         exemption = self._exempt.of(params.session_id, params.session_key, params.agent_id)
         if exemption is None:
             return None
-        if exemption.ignores and "runtime/compact" in self._sidecar.host_capabilities:
+        if exemption.ignores and "runtime/compact" in self._host_capabilities:
             return None
         return CompactContextResult(ok=True, compacted=False, reason=exemption.reason)
 
@@ -242,4 +243,4 @@ class ExemptAnswers:
             self._check(message, f"/messages/{i}")
 
     def _check(self, message: Raw, path: str) -> None:
-        self._sidecar.intake.read(bytes(message), path=path)
+        self._intake.read(bytes(message), path=path)

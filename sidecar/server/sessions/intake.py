@@ -14,13 +14,19 @@ from sidecar.messages.fence import OPENING_BYTES
 from sidecar.messages.identity import keys, reuses_id, same_text, stub_refs
 from sidecar.protocol.times import parse_rfc3339
 from sidecar.rpc.errors import InvalidParams
-from sidecar.server.engines.session import EngineSession
+from sidecar.server.engines.session import EngineSession, Slot
 from sidecar.store.stored import Appended, NewMessage, StoredMessage
 from sidecar.store.writes import Append, AppendResult
 
 if TYPE_CHECKING:
+    from sidecar.messages.contract import Dialect
+    from sidecar.protocol.base import FallbackFor
+    from sidecar.server.engines.instance import EngineInstance
+    from sidecar.server.engines.runner import EngineRunner
+    from sidecar.server.host_mistakes import DialectWatch
+    from sidecar.server.profile import Host
     from sidecar.server.sessions.live import LiveSession
-    from sidecar.server.sidecar import Sidecar
+    from sidecar.store.contract import SessionStore
 
 
 Ingest = Callable[[EngineSession, IncomingMessage], Awaitable[IngestOutcome]]
@@ -30,22 +36,6 @@ Tell = Callable[[NewMessage, int, AppendResult], IngestOutcome]
 SYNTHETIC = "synthetic"
 DUPLICATE = "duplicate"
 CONFLICT = "conflict"
-
-
-class Slot:
-    """Where one message waits until all have come to be stored."""
-
-    def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.message: NewMessage | None = None
-        self.waits: asyncio.Future[None] = loop.create_future()
-        self.outcome: asyncio.Future[IngestOutcome] = loop.create_future()
-
-    async def store(self, message: NewMessage) -> IngestOutcome:
-        """What became of the message, once all of them are stored."""
-        self.message = message
-        self.waits.set_result(None)
-        return await self.outcome
 
 
 async def ingest_together(
@@ -106,10 +96,12 @@ def _placed(given: NewMessage | None, message: NewMessage) -> NewMessage:
 class Intake:
     """Reads and stores single messages of one connection."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        self._sidecar = sidecar
-        self._glance = sidecar.dialect.glance
-        self._look = sidecar.dialect_watch.look
+    def __init__(self, host: Host, store: SessionStore, dialect: Dialect, watch: DialectWatch) -> None:
+        self._host = host
+        self._store = store
+        self._read = dialect.read
+        self._glance = dialect.glance
+        self._look = watch.look
 
     def read(
         self,
@@ -165,7 +157,7 @@ class Intake:
             return IngestOutcome(ingested=True, message_id=item.message_id, turn_id=item.turn_id)
         same = item.existing is None or item.existing == raw
         if not same and item.existing is not None:
-            read = self._sidecar.dialect.read
+            read = self._read
             same = same_text(read(item.existing), read(raw))
         return IngestOutcome(
             ingested=False,
@@ -176,7 +168,7 @@ class Intake:
 
     def anew(self, items: Sequence[Appended], messages: Sequence[NewMessage]) -> list[NewMessage]:
         """Messages that were taken for known ones by an id inside them that their provider uses again."""
-        read = self._sidecar.dialect.read
+        read = self._read
         return [
             structs.replace(message, inner_id=None)
             for item, message in zip(items, messages, strict=True)
@@ -192,7 +184,7 @@ class Intake:
             return given
         from sidecar.server.sessions.timeline import made_up_name
 
-        reading = self._sidecar.dialect.read(raw)
+        reading = self._read(raw)
         return reading.inner_id or made_up_name(reading, keys(reading))
 
     async def store(self, session: EngineSession, message: IncomingMessage) -> IngestOutcome:
@@ -212,7 +204,7 @@ class Intake:
             session.stored = await slot.store(new)
             return session.stored
         write = self.append(session.session_id, [new], session.agent_id, session.session_key)
-        result = await self._sidecar.store.write(write)
+        result = await self._store.write(write)
         session.stored = self.outcome(result.items[0], message.raw)
         return session.stored
 
@@ -232,9 +224,9 @@ class Intake:
     ) -> Append:
         """The write that stores messages in a session of this connection."""
         return Append(
-            self._sidecar.ref(session_id),
+            self._host.ref(session_id),
             messages,
-            message_format=self._sidecar.profile.message_format,
+            message_format=self._host.message_format,
             agent_id=agent_id,
             session_key=session_key,
             advancement_key=advancement_key,
@@ -258,3 +250,22 @@ def timestamp(text: str | None, path: str = "/timestamp") -> int | None:
         return parse_rfc3339(text)
     except ValueError as error:
         raise InvalidParams(f"{path[1:]}: {error}", path=path) from None
+
+
+async def ingest_or_store(
+    runner: EngineRunner,
+    intake: Intake,
+    instance: EngineInstance,
+    method: str,
+    session: EngineSession,
+    message: IncomingMessage,
+) -> tuple[IngestOutcome, FallbackFor | None]:
+    """What an engine makes of a message; where it fails and something may stand in, the store takes it."""
+
+    async def stored() -> IngestOutcome:
+        return session.stored or await intake.store(session, message)
+
+    work = instance.engine.ingest(instance.session_for(session), message)
+    return await runner.run_or_fall_back(
+        instance, method, work, session.session_id, stored, result=IngestOutcome
+    )

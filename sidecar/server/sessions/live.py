@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sidecar.memory.contract import InjectionPoint
     from sidecar.memory.record import Injection
     from sidecar.protocol.base import FallbackFor
-    from sidecar.server.sessions.transcript import HostTranscript, Shown
+    from sidecar.server.sessions.host_list import HostTranscript, Shown
     from sidecar.store.search import SessionSearch
 
 
@@ -243,6 +243,10 @@ class LiveSession:
     def message_count(self) -> int:
         """Messages that are stored; 0 where the store does not know the session."""
         return self.head.message_count if self.head else 0
+
+    def stored_timeline(self) -> SessionTimeline:
+        """What is stored of the session, without anything that a host shows beyond it."""
+        return SessionTimeline(self.store, self.ref, self.stored, self.message_count)
 
     @property
     def weight(self) -> int:

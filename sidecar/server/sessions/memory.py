@@ -24,7 +24,7 @@ from sidecar.protocol.memory import CompiledFragment, ContextInjectedMemoryParam
 from sidecar.protocol.runtime import CompleteRuntimeParams, CompleteRuntimeResult, PromptMessage
 from sidecar.protocol.times import format_rfc3339
 from sidecar.server.sessions.live import MEMORY
-from sidecar.server.sessions.memory_sources import SourceList
+from sidecar.server.sessions.memory_sources import SourceList, SourceParts
 from sidecar.store import open_buffer
 from sidecar.store.writes import SaveState, Write
 
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from sidecar.memory.coordinator import Answer as SourceAnswer
     from sidecar.memory.coordinator import Complete
     from sidecar.protocol.assemble import AssembleContextParams
+    from sidecar.server.configuration.settings import Settings
+    from sidecar.server.engines.host import Models
     from sidecar.server.sessions.live import LiveSession
-    from sidecar.server.sidecar import Sidecar
     from sidecar.store.buffer import BufferStore, HoldsBuffers
+    from sidecar.store.contract import SessionStore
 
 
 BUFFER = "memory"
@@ -178,11 +180,11 @@ class Given(NamedTuple):
 class SessionMemory:
     """The memory of all sessions of one connection."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        self._sidecar = sidecar
-        self.sources = SourceList(sidecar)
-        self.compiler = Compiler(sidecar)
-        self.buffer = injected_ids(sidecar)
+    def __init__(self, parts: SourceParts, settings: Settings, models: Models) -> None:
+        self._settings = settings.memory
+        self.sources = SourceList(parts, settings)
+        self.compiler = Compiler(parts, settings, models)
+        self.buffer = injected_ids(parts.store, parts.host.namespace)
         self.compacted: set[str] = set()
         """Sessions that an engine has compacted in the background since they were last given memory."""
 
@@ -263,7 +265,7 @@ class SessionMemory:
             points.append("per-message")
         if not points:
             return
-        most = min(self._sidecar.settings.memory.total_token_budget, budget // LARGEST_SHARE)
+        most = min(self._settings.total_token_budget, budget // LARGEST_SHARE)
         agent_id = params.agent_id or (live.head.agent_id if live.head else None)
         requests = [
             self.request(
@@ -299,7 +301,7 @@ class SessionMemory:
     def _given(
         self, live: LiveSession, record: MemoryRecord, view: str, turn: AskedTurn, budget: int
     ) -> Given:
-        in_list = self._sidecar.settings.memory.placement == "message"
+        in_list = self._settings.placement == "message"
         message = record.of_turn(turn.number, turn.prompt, view)
         wrap = live.marks.wrap
         start = framed_injection(record.start, wrap)
@@ -316,9 +318,9 @@ class SessionMemory:
             await self.buffer.clear_injected_ids(session_id, free)
 
 
-def injected_ids(sidecar: Sidecar) -> BufferStore:
+def injected_ids(store: SessionStore, namespace: str) -> BufferStore:
     """The durable set of what was injected into sessions."""
-    return open_buffer(cast("HoldsBuffers", sidecar.store), sidecar.profile.namespace, BUFFER)
+    return open_buffer(cast("HoldsBuffers", store), namespace, BUFFER)
 
 
 def injection_of(made: Compilation, turn: int, prompt: str, name: str, view: str = "") -> Injection:
@@ -337,9 +339,12 @@ def _tokens(texts: Iterable[str], count: Callable[[str], int]) -> int:
 class Compiler:
     """One for a connection."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        self._sidecar = sidecar
-        self._coordinator = Coordinator(source_timeout_ms=sidecar.settings.memory.source_timeout_ms)
+    def __init__(self, parts: SourceParts, settings: Settings, models: Models) -> None:
+        self._host = parts.host
+        self._store = parts.store
+        self._settings = settings
+        self._models = models
+        self._coordinator = Coordinator(source_timeout_ms=settings.memory.source_timeout_ms)
 
     async def ask(self, sources: Sequence[Asked], request: MemoryRequest) -> list[SourceAnswer]:
         """The answers of the sources, within their time limit."""
@@ -361,7 +366,7 @@ class Compiler:
 
         The host has been told when this returns.
         """
-        limits = self._sidecar.settings.limits
+        limits = self._settings.limits
         made = await self._coordinator.compile(
             sources,
             answers,
@@ -375,7 +380,7 @@ class Compiler:
         text = framed(name, made.body, wrap)
         fragments = told(made)
         if fragments:
-            self._sidecar.peer.notify(
+            self._host.peer.notify(
                 "memory/contextInjected",
                 ContextInjectedMemoryParams(
                     agent_id=request.agent_id,
@@ -396,17 +401,17 @@ class Compiler:
                 budget=request.token_budget,
                 tokens=count(text) if text else 0,
             )
-            store, ref = self._sidecar.store, self._sidecar.ref(request.session_id)
+            store, ref = self._store, self._host.ref(request.session_id)
             store.submit(SaveState(ref, EVENTS, added(await store.state(ref, EVENTS), event)), _passed_over)
         return made
 
     def _complete(self, request: MemoryRequest) -> Complete | None:
         """Asks a model to merge fragments, where that is wanted: the configured one, or the host's."""
-        if not self._sidecar.settings.memory.enable_synthesis:
+        if not self._settings.memory.enable_synthesis:
             return None
-        if (model := self._sidecar.models.endpoint) is not None:
+        if (model := self._models.endpoint) is not None:
             return partial(model, "synthesis")
-        if "runtime/complete" not in self._sidecar.host_capabilities:
+        if "runtime/complete" not in self._host.capabilities:
             return None
         return partial(self._completion, request.session_id)
 
@@ -422,10 +427,10 @@ class Compiler:
             messages=[PromptMessage(role="user", content=text) for _, text in messages],
             system_prompt=system_prompt,
             max_tokens=max_tokens,
-            model=self._sidecar.settings.memory.synthesis_model,
+            model=self._settings.memory.synthesis_model,
             session_id=session_id,
         )
-        return (await self._sidecar.ask_host("runtime/complete", params, CompleteRuntimeResult)).text
+        return (await self._host.ask("runtime/complete", params, CompleteRuntimeResult)).text
 
 
 def told(made: Compilation) -> list[CompiledFragment]:
@@ -447,14 +452,14 @@ def _passed_over(write: Write) -> None:
     del write
 
 
-async def forget_injections(sidecar: Sidecar, live: LiveSession, views: Collection[str]) -> None:
+async def forget_injections(live: LiveSession, views: Collection[str]) -> None:
     """Clear what counts as injected into these views; what the open turn was given stays with it."""
     kept = await live.state(MEMORY)
     if kept is None:
         return
     record = decoded(kept)
     record.compact(views)
-    buffer, session_id = injected_ids(sidecar), live.ref.session_id
+    buffer, session_id = injected_ids(live.store, live.ref.namespace), live.ref.session_id
     await buffer.clear_injected_ids(session_id)
     for key in {key for injection in record.turns if injection.ended for key in injection.keys}:
         await buffer.add_injected_id(session_id, key)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from msgspec import json
 
@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
     from sidecar.memory.contract import EpisodeSearch
     from sidecar.rpc.peer import Peer
-    from sidecar.server.sidecar import Sidecar
+    from sidecar.server.background.episodes import EpisodeTurns
+    from sidecar.server.configuration.settings import Settings
+    from sidecar.server.profile import Host
+    from sidecar.server.sessions.live import LiveSession
     from sidecar.store.buffer import BufferStore, HoldsBuffers
+    from sidecar.store.contract import SessionStore
     from sidecar.store.search import SearchableStore, SessionSearch
+    from sidecar.tokens.contract import TokenCounter
 
 
 T = TypeVar("T")
@@ -73,34 +78,46 @@ class HostSource:
         ]
 
 
+class SourceParts(NamedTuple):
+    """What sources of a connection work with."""
+
+    host: Host
+    store: SessionStore
+    searching: SessionSearch
+    episodes: EpisodeTurns
+    counter: TokenCounter
+    cached: Callable[[str], LiveSession | None]
+    """A session, if it is held in memory."""
+
+
 class ServerSourceHost:
     """See `sidecar.memory.contract.SourceHost`."""
 
-    def __init__(self, sidecar: Sidecar, source_id: str, config: Mapping[str, Any]) -> None:
-        self._sidecar = sidecar
+    def __init__(self, parts: SourceParts, source_id: str, config: Mapping[str, Any]) -> None:
+        self._parts = parts
         self._source_id = source_id
         self._config = config
 
     @property
     def namespace(self) -> str:
         """The namespace of the host's sessions."""
-        return self._sidecar.profile.namespace
+        return self._parts.host.namespace
 
     @property
     def store(self) -> SearchableStore:
         """The stored sessions."""
-        return cast("SearchableStore", self._sidecar.store)
+        return cast("SearchableStore", self._parts.store)
 
     @property
     def searching(self) -> SessionSearch:
         """Finds in the stored sessions, by meaning too where that is at hand."""
-        return self._sidecar.searching
+        return self._parts.searching
 
     def buffer(self, name: str) -> BufferStore:
         """A durable buffer and set of ids of the source's own."""
         from sidecar.store import open_buffer
 
-        return open_buffer(cast("HoldsBuffers", self._sidecar.store), self.namespace, name)
+        return open_buffer(cast("HoldsBuffers", self._parts.store), self.namespace, name)
 
     def settings(self, model: type[M]) -> M:
         """The source's settings as its own model.
@@ -120,27 +137,27 @@ class ServerSourceHost:
     @property
     def episodes(self) -> EpisodeSearch | None:
         """The back end of episodes."""
-        outbox = self._sidecar.episodes.outbox
+        outbox = self._parts.episodes.outbox
         return outbox.courier.backend if outbox is not None else None
 
     async def is_in_context(self, session_id: str, message_id: str) -> bool:
         """Whether the message is not older than what the newest answer began with."""
-        sidecar = self._sidecar
-        live = sidecar.sessions.cached(session_id)
+        parts = self._parts
+        live = parts.cached(session_id)
         newest = live.results.newest_of(None) if live is not None else None
         if newest is None:
             return True
         sent = (each for each in newest.record.sent.values() if each.verdict == "sent")
         for decision in islice(sent, LOOKED_AT):
-            first = await sidecar.store.message(sidecar.ref(session_id), decision.message_id)
+            first = await parts.store.message(parts.host.ref(session_id), decision.message_id)
             if first is not None and first.role != "system":
-                said = await sidecar.store.message(sidecar.ref(session_id), message_id)
+                said = await parts.store.message(parts.host.ref(session_id), message_id)
                 return said is None or said.position >= first.position
         return True
 
     def count(self, text: str) -> int:
         """Tokens of a text."""
-        return self._sidecar.counter.count(text)
+        return self._parts.counter.count(text)
 
     async def run_blocking(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of blocking work, done in a worker thread."""
@@ -150,16 +167,17 @@ class ServerSourceHost:
 class SourceList:
     """Configured sources first, in the order of the slot, then those of the host as they were registered."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        self._sidecar = sidecar
+    def __init__(self, parts: SourceParts, settings: Settings) -> None:
+        self._parts = parts
+        self._settings = settings
         self._configured: list[Asked] | None = None
         self._registered: dict[str, Asked] = {}
         self._problems: dict[str, str] = {}
 
     def register(self, name: str, points: Sequence[InjectionPoint], token_budget: int | None) -> None:
         """Ask the host too; the same name replaces an earlier registration."""
-        settings = self._sidecar.settings.memory
-        source = HostSource(name, points, self._sidecar.peer, settings.source_timeout_ms)
+        settings = self._settings.memory
+        source = HostSource(name, points, self._parts.host.peer, settings.source_timeout_ms)
         self._registered[name] = Asked(source, token_budget)
 
     def unregister(self, name: str) -> bool:
@@ -180,7 +198,7 @@ class SourceList:
         """The configured sources; one that cannot be loaded is told of in the log, and left out."""
         if self._configured is None:
             self._configured = []
-            for source_id in self._sidecar.settings.memory.sources:
+            for source_id in self._settings.memory.sources:
                 asked = self._load(source_id)
                 if asked is not None:
                     self._configured.append(asked)
@@ -190,11 +208,11 @@ class SourceList:
         from sidecar.memory.contract import SourceUnavailable
         from sidecar.memory.coordinator import load_source
 
-        entry = self._sidecar.settings.entry(source_id)
+        entry = self._settings.entry(source_id)
         if not entry.enabled:
             return None
         try:
-            host = ServerSourceHost(self._sidecar, source_id, entry.config)
+            host = ServerSourceHost(self._parts, source_id, entry.config)
             return load_source(source_id, host, entry.config)
         except SourceUnavailable as error:
             why = f" ({error.__cause__})" if error.__cause__ else ""

@@ -11,25 +11,17 @@ from msgspec import Raw
 from sidecar.engine.entry import Entry
 from sidecar.messages.contract import IdentityKeys, Reading
 from sidecar.messages.text import fold, same_id
+from sidecar.server.sessions.host_list import Aligned, HostMessage, HostTranscript, Shown
 from sidecar.server.sessions.live import LiveSession
-from sidecar.server.sessions.timeline import SessionTimeline, stored_timeline
-from sidecar.server.sessions.transcript import (
-    WINDOW,
-    Aligned,
-    HostMessage,
-    HostTranscript,
-    Shown,
-    follow_transcript,
-    match,
-    read_messages,
-    settle,
-)
+from sidecar.server.sessions.timeline import SessionTimeline
+from sidecar.server.sessions.transcript import WINDOW, follow_transcript, match, read_messages, settle
 from sidecar.store.contract import SessionStore
 from sidecar.store.stored import NewMessage, SessionHead, SessionRef
 from sidecar.store.writes import SaveState
 
 if TYPE_CHECKING:
-    from sidecar.server.sidecar import Sidecar
+    from sidecar.server.host_mistakes import DialectWatch
+    from sidecar.store.contract import SessionStore
 
 
 CLAIMED = "claimed"
@@ -243,8 +235,9 @@ class _Naming:
 class Reconciler:
     """Works out what of a host's transcript is stored, live or new, for the sessions of one connection."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        self._sidecar = sidecar
+    def __init__(self, store: SessionStore, watch: DialectWatch) -> None:
+        self._store = store
+        self._watch = watch
 
     async def timeline(
         self, live: LiveSession, messages: Sequence[Raw] | None, prompt: str | None
@@ -252,10 +245,10 @@ class Reconciler:
         """The session with the host's list in place of its live tail; unknown messages are staged."""
         count = live.message_count
         if not messages:
-            timeline = stored_timeline(live)
+            timeline = live.stored_timeline()
             live.closed = max(live.closed, await _closed(live))
             return timeline
-        self._sidecar.dialect_watch.look_through(messages)
+        self._watch.look_through(messages)
         transcript = await follow_transcript(live, list(map(bytes, messages)))
         front, talk, base = _parts(transcript.aligned, count)
         before = await live.stored.up_to(base, base) if base else []
@@ -263,7 +256,7 @@ class Reconciler:
         newest = (await live.stored.up_to(count, count))[-1].message_id if count else None
         if not live.exempt:
             _stage(live, transcript, prompt, newest)
-        timeline = SessionTimeline(self._sidecar.store, live.ref, live.stored, count, base, entries)
+        timeline = SessionTimeline(self._store, live.ref, live.stored, count, base, entries)
         if front:
             hidden = [a.stored.place for a in front if a.stored is not None]
             timeline.begin_with(live_entries(live, front, -len(front), None), hidden)
@@ -273,7 +266,7 @@ class Reconciler:
         """The host's list and nothing else, message by message."""
         read = read_messages(live, list(map(bytes, messages or ())))
         entries = live_entries(live, [Aligned(message, None) for message in read], 0, None)
-        return SessionTimeline(self._sidecar.store, live.ref, live.stored, 0, 0, entries)
+        return SessionTimeline(self._store, live.ref, live.stored, 0, 0, entries)
 
     async def of_transcript(
         self,
@@ -287,7 +280,7 @@ class Reconciler:
 
         With `heartbeat`, the messages from index `turn_start` on are a heartbeat's.
         """
-        self._sidecar.dialect_watch.look_through(messages)
+        self._watch.look_through(messages)
         transcript = await follow_transcript(live, list(map(bytes, messages)))
         begin = transcript.index_of_raw(turn_start) if heartbeat else len(transcript.aligned)
         return new_messages(transcript.aligned, heartbeat_from=begin)
@@ -298,7 +291,7 @@ class Reconciler:
         Raises:
             InvalidParams: one is no message.
         """
-        self._sidecar.dialect_watch.look_through(messages)
+        self._watch.look_through(messages)
         read = read_messages(live, list(map(bytes, messages)))
         await settle(live, read)
         return [message for message in read if not message.ours]

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from os import urandom
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -21,7 +21,14 @@ from sidecar.store.stored import SessionHead, SessionRef
 from sidecar.store.writes import Adopt
 
 if TYPE_CHECKING:
-    from sidecar.server.sidecar import Sidecar
+    from sidecar.messages.contract import Dialect
+    from sidecar.server.engines.registry import SessionEngines
+    from sidecar.server.engines.runner import EngineRunner
+    from sidecar.server.profile import Host
+    from sidecar.server.sessions.exempt import ExemptSessions
+    from sidecar.store.contract import SessionStore
+    from sidecar.store.search import SessionSearch
+    from sidecar.tokens.contract import TokenCounter
 
 
 _WEIGH_AGAIN_S = 0.25
@@ -41,8 +48,28 @@ RETRY_S = 30.0
 class SessionRegistry:
     """Opens sessions, and lets go of what is cached of the least recently used ones."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        self._sidecar = sidecar
+    def __init__(
+        self,
+        host: Host,
+        store: SessionStore,
+        *,
+        dialect: Dialect,
+        counter: TokenCounter,
+        searching: SessionSearch,
+        exempt: ExemptSessions | None,
+        in_use: Callable[[str], bool],
+        cache_bytes: int,
+    ) -> None:
+        """`in_use` says whether requests of a session are on the way; `cache_bytes` bounds what is cached."""
+        self._host = host
+        self._store = store
+        self._dialect = dialect
+        self._counter = counter
+        self._searching = searching
+        self._exempt = exempt
+        self._in_use = in_use
+        self._cache_bytes = cache_bytes
+        self._is_closed = False
         self._recent: OrderedDict[str, LiveSession] = OrderedDict()
         """Held sessions, the least recently used one first."""
         self._weights: dict[str, int] = {}
@@ -80,10 +107,10 @@ class SessionRegistry:
         if is_foreign(live.owner, agent_id):
             raise SessionTaken(session_id)
         head = live.head
-        if head is not None and head.message_format != self._sidecar.profile.message_format:
+        if head is not None and head.message_format != self._host.message_format:
             raise FormatMismatch(head.message_format)
         if head is not None and head.agent_id is None and agent_id is not None:
-            await self._sidecar.store.write(Adopt(live.ref, agent_id))
+            await self._store.write(Adopt(live.ref, agent_id))
             await live.refresh()
         live.user = live.owner or agent_id
         return live
@@ -97,9 +124,7 @@ class SessionRegistry:
         if agent_id is not None:
             owner, there = await self.owner(session_id, agent_id)
             if is_foreign(owner, agent_id) or (owner is None and not there):
-                sidecar = self._sidecar
-                ref = SessionRef(sidecar.profile.namespace + NOWHERE, session_id)
-                live = LiveSession(sidecar.store, ref, sidecar.dialect, sidecar.counter, sidecar.searching)
+                live = self._live_session(SessionRef(self._host.namespace + NOWHERE, session_id))
                 live.gone = True
                 return live
         return await self.open(session_id, agent_id)
@@ -109,7 +134,7 @@ class SessionRegistry:
 
         An agent waits for a foreign session as long as for a missing one: both take the same reads.
         """
-        head = await self._sidecar.store.session(self._sidecar.ref(session_id))
+        head = await self._store.session(self._host.ref(session_id))
         if head is not None and not is_foreign(head.agent_id, agent_id):
             return head.agent_id, True
         prepared_for = await self._prepared_for(session_id)
@@ -120,7 +145,7 @@ class SessionRegistry:
 
     async def head(self, session_id: str, agent_id: str | None) -> SessionHead | None:
         """The head of a session that the agent may see, whatever dialect it is in."""
-        head = await self._sidecar.store.session(self._sidecar.ref(session_id))
+        head = await self._store.session(self._host.ref(session_id))
         return None if head is None or is_foreign(head.agent_id, agent_id) else head
 
     async def stored_head(self, session_id: str, agent_id: str | None) -> SessionHead:
@@ -138,10 +163,8 @@ class SessionRegistry:
         live = self._live.get(session_id)
         new = live is None
         if live is None:
-            sidecar = self._sidecar
-            ref, searching = sidecar.ref(session_id), sidecar.searching
-            live = LiveSession(sidecar.store, ref, sidecar.dialect, sidecar.counter, searching)
-            exempt = sidecar.exempt
+            live = self._live_session(self._host.ref(session_id))
+            exempt = self._exempt
             live.exempt = exempt is not None and exempt.of(session_id, None, agent_id) is not None
             self._live[session_id] = live
         self._recent[session_id] = live
@@ -152,9 +175,18 @@ class SessionRegistry:
             live.user = await self._prepared_for(session_id)
         return live
 
+    def close(self) -> None:
+        """Weigh nothing any more."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _live_session(self, ref: SessionRef) -> LiveSession:
+        return LiveSession(self._store, ref, self._dialect, self._counter, self._searching)
+
     async def _prepared_for(self, session_id: str) -> str | None:
         """The agent of a child that was prepared and has stored nothing."""
-        spawn = await self._sidecar.store.spawn_of(self._sidecar.ref(session_id))
+        spawn = await self._store.spawn_of(self._host.ref(session_id))
         return None if spawn is None else spawn.child_agent_id
 
     def cached(self, session_id: str) -> LiveSession | None:
@@ -181,12 +213,12 @@ class SessionRegistry:
 
     def _trim(self, opening: str | None = None) -> None:
         """Bring what is cached back into its budget, from the least recently used session on."""
-        in_use = self._sidecar.lanes.in_use
+        in_use = self._in_use
         for session_id in list(self._touched):
             self._weigh(session_id)
             if not in_use(session_id):
                 self._touched.discard(session_id)
-        limit = self._sidecar.settings.limits.cache_bytes
+        limit = self._cache_bytes
         if self._bytes > limit:
             for session_id, live in list(self._recent.items()):
                 if self._bytes <= limit:
@@ -198,7 +230,7 @@ class SessionRegistry:
                 self._weigh(session_id)
         if self._bytes > limit:
             self._forget_staged(limit)
-        if self._touched and self._timer is None and not self._sidecar.closed:
+        if self._touched and self._timer is None and not self._is_closed:
             self._timer = asyncio.get_running_loop().call_later(_WEIGH_AGAIN_S, self._weigh_again)
 
     def _forget_staged(self, limit: int) -> None:
@@ -206,7 +238,7 @@ class SessionRegistry:
         for session_id, live in list(self._recent.items()):
             if self._bytes <= limit:
                 return
-            if not self._sidecar.lanes.in_use(session_id):
+            if not self._in_use(session_id):
                 _log.info("forgot messages that were shown and not stored: limits.cacheBytes is reached")
                 live.shown = []
                 del self._recent[session_id]
@@ -227,8 +259,20 @@ class SessionRegistry:
 class Spawns:
     """Sweeps what expires, and tells engines what has ended."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        self._sidecar = sidecar
+    def __init__(
+        self,
+        namespace: str,
+        store: SessionStore,
+        engines: SessionEngines,
+        runner: EngineRunner,
+        forget: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """`forget` lets go of what is kept of a child that is gone."""
+        self._namespace = namespace
+        self._store = store
+        self._engines = engines
+        self._runner = runner
+        self._forget = forget
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -251,25 +295,23 @@ class Spawns:
 
     async def sweep(self) -> list[Spawn]:
         """Remove what has expired; returns it."""
-        swept: list[Spawn] = await self._sidecar.store.write(SweepSpawns())
+        swept: list[Spawn] = await self._store.write(SweepSpawns())
         await self.ended(swept, "swept")
         return swept
 
     async def ended(self, spawns: Iterable[Spawn], reason: SpawnEndReason) -> None:
         """Forget what is cached of the children, and tell their engines; one that fails is logged."""
-        sidecar = self._sidecar
         for spawn in spawns:
-            if spawn.namespace != sidecar.profile.namespace:
+            if spawn.namespace != self._namespace:
                 continue
             if spawn.child_id is not None and reason in ("deleted", "swept", "rolledBack"):
-                sidecar.sessions.forget(spawn.child_id)
-                await sidecar.episodes.forget(spawn.child_id)
-            sidecar.engines.forget()
+                await self._forget(spawn.child_id)
+            self._engines.forget()
             try:
-                instance = await sidecar.engines.of(spawn.child_id or spawn.parent_id or "", None)
+                instance = await self._engines.of(spawn.child_id or spawn.parent_id or "", None)
                 if instance.has("spawn_ended"):
                     work = instance.engine.spawn_ended(spawned_session(spawn), reason)
-                    await sidecar.run_engine(instance, "subagent/ended", work)
+                    await self._runner.run(instance, "subagent/ended", work)
             except Exception:
                 _log.exception("the end of a spawned session was not told to its engine")
 
@@ -296,10 +338,10 @@ class Spawns:
 
     async def _look(self) -> None:
         try:
-            expiry = await self._sidecar.store.next_spawn_expiry()
+            expiry = await self._store.next_spawn_expiry()
             if expiry is not None and expiry <= time.time() * 1000:
                 await self.sweep()
-                expiry = await self._sidecar.store.next_spawn_expiry()
+                expiry = await self._store.next_spawn_expiry()
         except StoreError as error:
             _log.warning("expired spawns were not swept: %s", error)
             self._wake_in(RETRY_S)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.stubs import Stubs
@@ -12,10 +12,6 @@ from sidecar.engine.session import Tail
 from sidecar.messages.contract import Dialect, IdentityKeys, Reading, Role
 from sidecar.store.contract import SessionStore
 from sidecar.store.stored import SessionHead, SessionRef, StoredMessage
-
-if TYPE_CHECKING:
-    from sidecar.server.sessions.live import LiveSession
-
 
 CHUNK = 128
 """Messages that are read at a time when going back."""
@@ -300,8 +296,3 @@ class SessionTimeline:
                 return entry
         found = await self._stored.find(message_id) if self._base else None
         return found if found and found.place <= self._base else None
-
-
-def stored_timeline(live: LiveSession) -> SessionTimeline:
-    """What is stored of a session, without anything that a host shows beyond it."""
-    return SessionTimeline(live.store, live.ref, live.stored, live.message_count)
