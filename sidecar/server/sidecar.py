@@ -280,6 +280,7 @@ class Sidecar:
             models=lambda: self.models,
             store=lambda session, message: self.intake.store(session, message),
             compacted=self._compacted,
+            recall_share=self.settings.recall_share,
         )
 
     def _compacted(self, session_id: str) -> None:

@@ -310,9 +310,9 @@ class Retention:
 
     async def close(self) -> None:
         """End, between two steps; what is half erased is gone on with by the next process."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        while self._task is not None and not self._task.done():
+            self._task.cancel()  # a write that has begun puts it off
+            await asyncio.wait([self._task], timeout=_QUIET_S)
 
     async def _rounds(self) -> None:
         rules = self._rules

@@ -64,12 +64,14 @@ class HostServices:
         models: Callable[[], Models],
         store: StoreMessage,
         compacted: Callable[[str], None],
+        recall_share: float,
     ) -> None:
         """`models` are made when they are first used; `compacted` is told the ids of sessions."""
         self._host = host
         self._models = models
         self._store = store
         self._compacted = compacted
+        self._recall_share = recall_share
         self._engine_id = engine_id
         self._configured = settings
         self._settings = settings
@@ -120,7 +122,7 @@ class HostServices:
     @property
     def recall_share(self) -> float:
         """Share of a budget that may be recalled."""
-        return self._sidecar.settings.recall_share
+        return self._recall_share
 
     @property
     def configured(self) -> BaseModel | None:
