@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export VENV
 
 .PHONY: help demo test test-hosts lint audit licences dist bench bench-hosts soak schema venv lock clean
-.PHONY: host-python host-neovim host-typescript host-openclaw host-pi host-vscode test-vscode schema-generators
+.PHONY: host-python host-frameworks host-neovim host-typescript host-openclaw host-pi host-vscode test-vscode schema-generators
 .PHONY: host-packaging go-client rust-client
 .PHONY: client-library openclaw-plugin pi-extension vscode-extension vscode-parts
 
@@ -58,6 +58,15 @@ host-typescript: $(INSTALLED) client-library
 
 host-openclaw: $(INSTALLED) openclaw-plugin
 	cd clients/openclaw && npm run check && npm test && npm run test-hosts
+
+host-frameworks: $(INSTALLED) .tools/frameworks/.installed
+	$(BIN)/pyright --pythonpath .tools/frameworks/bin/python sidecar/integrations/*.py
+	@PYTHONPATH=$(CURDIR) .tools/frameworks/bin/python -m pytest -q tests/frameworks $(ARGS)
+
+.tools/frameworks/.installed: .ci/frameworks.lock
+	$(BIN)/python -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --no-deps --require-hashes -r $<
+	@touch $@
 
 host-pi: $(INSTALLED) pi-extension
 	cd clients/pi && npm run check && npm run test-hosts
@@ -152,12 +161,17 @@ venv: $(RUNTIME) ## Build or refresh .venv with what the sidecar itself needs
 BUNDLED := http inspect lsp mcp otel regex
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url
 
+EXTRAS := regex tokens postgres lsp http mcp inspect semantic otel
+# Agent frameworks bring packages by the dozen, and bounds of their own: they have an environment of their own.
+FRAMEWORKS := langchain
+
 lock: $(BIN)/uv ## Resolve the dependencies again into the lock files
-	$(LOCK) --all-extras --group dev pyproject.toml -o requirements.lock
+	$(LOCK) $(EXTRAS:%=--extra %) --group dev pyproject.toml -o requirements.lock
 	$(LOCK) --no-annotate --group build pyproject.toml -c requirements.lock -o requirements-runtime.lock
 	$(LOCK) --no-annotate --no-deps --group tools -o .ci/tools.lock
 	$(LOCK) --no-annotate --group audit -o .ci/audit.lock
 	$(LOCK) --no-annotate $(addprefix --extra ,$(BUNDLED)) --group dist pyproject.toml -c requirements.lock -o .ci/dist.lock
+	$(LOCK) --no-annotate $(FRAMEWORKS:%=--extra %) --group frameworks pyproject.toml -o .ci/frameworks.lock
 
 clean: ## Remove caches and build output (.venv stays)
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
