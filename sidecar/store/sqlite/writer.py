@@ -136,6 +136,8 @@ class Writer:
         self._preparing: _Preparing | None = None
         self._prepared: Prepared | Exception | None = None
         self._portion = _PORTION
+        self._wrote = 0.0
+        """When something was written last, by `time.monotonic`."""
         self._calls: Sequence[Callable[[], None]] = ()
         """What other threads want done behind the batch."""
         self._queue: SimpleQueue[Write | Callable[[], None] | None] = SimpleQueue()
@@ -192,6 +194,7 @@ class Writer:
             self._portion = _PORTION
             self._checkpoints.give_way()
             carry_out(self._tables, batch)
+            self._wrote = time.monotonic()
             if any(isinstance(write, Delete) and write.result for write in batch):
                 if self._indexer is not None:
                     self._indexer.purge_at_once()
@@ -259,11 +262,11 @@ class Writer:
             self._portion = min(2 * self._portion, _LARGE_PORTION)
 
     def _when_prepared(self, outcome: "Prepared | Exception") -> None:
-        """Let the writer's thread add the terms, at once where nothing is written."""
+        """Let the writer's thread add the terms, at once in a pause; a burst of writes goes first."""
 
         def take() -> None:
             self._prepared = outcome
-            if self._queue.empty():
+            if self._queue.empty() and time.monotonic() - self._wrote >= _PAUSE_S:
                 self._use_pause()
 
         self._queue.put(take)
