@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from weakref import ref
 
 from msgspec import MsgspecError, Struct, json, structs
 
@@ -358,8 +357,10 @@ SPAN = 2400
 class SessionRemarks:
     """What was read of one session; a `RemarkSource` over its history."""
 
+    session: Session
+    """The session as the running call was handed it."""
+
     def __init__(self) -> None:
-        self._session: ref[Session] | None = None
         self._remarks: dict[int, Remark] = {}
         self._values = WorkingSet()
         self._first = self._last = 0
@@ -368,18 +369,6 @@ class SessionRemarks:
         self._plan: PlanFound | None = None
         self._told = 0
         """The position up to which these are all instructions, and the plan is the newest one."""
-
-    @property
-    def session(self) -> Session:
-        """The session as the running call was handed it, which alone keeps its messages in memory."""
-        session = self._session() if self._session is not None else None
-        if session is None:
-            raise RuntimeError("the call for which the session was handed over has ended")
-        return session
-
-    @session.setter
-    def session(self, session: Session) -> None:
-        self._session = ref(session)
 
     def note(self, entry: Entry) -> None:
         """Keep a message that was just stored."""
