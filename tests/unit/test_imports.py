@@ -23,7 +23,9 @@ for name in [sys.argv[1], *(name for name in names if not name.endswith("__main_
     try:
         importlib.import_module(name)
     except ImportError as error:
-        print(name, error)
+        # Agent frameworks are in an environment of their own, whose tests import these modules.
+        if error.name != "langchain":
+            print(name, error)
 """
 
 
