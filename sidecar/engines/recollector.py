@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from msgspec import MsgspecError, Struct, json, structs
 
@@ -141,7 +142,6 @@ class Recollector:
         known = self._sessions.get(key)
         if known is None:
             known = self._sessions[key] = SessionRemarks()
-        known.session = session
         self._sessions.move_to_end(key)
         if len(self._sessions) > KEPT_SESSIONS:
             self._sessions.popitem(last=False)
@@ -274,7 +274,7 @@ class Recollections:
         notes, reasons = "", list[tuple[int, str]]()
         if is_first:
             notes_room = min(NOTES, int(max(room * SHORT_OF_ROOM, min(FEW_NOTES, room))))
-            standing, plan = await known.standing(last) if last else ((), None)
+            standing, plan = await known.standing(session, last) if last else ((), None)
             noted = Noted(standing, plan, known.values(before))
             said = [plain_text(entry.reading) for entry in window.entries]
             written = write_notes(noted, said, notes_room, count, asked.terms)
@@ -283,7 +283,7 @@ class Recollections:
         passages = Recollection(room, count, shown + visible)
         if self._now.quiet != self._key:
             hits = FEW_HITS if room <= LATER else HITS
-            passages.add(await retrieve(known, asked, last, hits, REACH), room)
+            passages.add(await retrieve(Reader(session, known), asked, last, hits, REACH), room)
             if not window.entries:
                 passages.add((as_whole(remark_of(entry)) for entry in reversed(before)), room)
         text = "\n".join(filter(None, (notes, passages.text())))
@@ -344,8 +344,8 @@ class Measure:
 FENCE = 16 + MESSAGE_OVERHEAD
 """Tokens of the marks around a text of our own, by characters."""
 KEPT_SESSIONS = 32
-KEPT_REMARKS = 2000
-"""Messages of one session that are kept as text."""
+KEPT_REMARKS, KEPT_CHARACTERS = 2000, 1_000_000
+"""Messages of one session that are kept as text, and their characters."""
 GAP = 3
 """Messages between two wanted ones up to which they are read in one go."""
 NEW = 200
@@ -355,13 +355,11 @@ SPAN = 2400
 
 
 class SessionRemarks:
-    """What was read of one session; a `RemarkSource` over its history."""
-
-    session: Session
-    """The session as the running call was handed it."""
+    """What was read of one session. It outlives calls, and so holds nothing of the session but text."""
 
     def __init__(self) -> None:
         self._remarks: dict[int, Remark] = {}
+        self._characters = 0
         self._values = WorkingSet()
         self._first = self._last = 0
         """Positions of the first and the last message whose values were taken in."""
@@ -372,23 +370,26 @@ class SessionRemarks:
 
     def note(self, entry: Entry) -> None:
         """Keep a message that was just stored."""
-        self._remarks[entry.position or 0] = remark_of(entry)
-        if len(self._remarks) > KEPT_REMARKS:
-            del self._remarks[next(iter(self._remarks))]
+        self._keep(entry)
+        while len(self._remarks) > KEPT_REMARKS or self._characters > KEPT_CHARACTERS:
+            self._characters -= len(self._remarks.pop(next(iter(self._remarks))).text)
 
-    async def search(self, query: SearchQuery) -> SearchResult:
-        """See `RemarkSource`."""
-        return await self.session.history.search(query)
+    def _keep(self, entry: Entry) -> None:
+        position, remark = entry.position or 0, remark_of(entry)
+        before = self._remarks.get(position)
+        self._characters += len(remark.text) - (len(before.text) if before else 0)
+        self._remarks[position] = remark
 
-    async def remarks(self, positions: Sequence[int]) -> dict[int, Remark]:
-        """See `RemarkSource`."""
+    async def remarks(self, session: Session, positions: Sequence[int]) -> dict[int, Remark]:
+        """What these messages say, those of them that say anything."""
         missing = sorted(position for position in set(positions) if position not in self._remarks)
         for first, last in _runs(missing):
-            for entry in await self.session.history.read(first, last):
-                self._remarks[entry.position or 0] = remark_of(entry)
+            for entry in await session.history.read(first, last):
+                self._keep(entry)
         found = {p: self._remarks[p] for p in positions if p in self._remarks and self._remarks[p].text}
-        if len(self._remarks) > KEPT_REMARKS:
+        if len(self._remarks) > KEPT_REMARKS or self._characters > KEPT_CHARACTERS:
             self._remarks.clear()
+            self._characters = 0
         return found
 
     def values(self, before: Sequence[Entry]) -> WorkingSet:
@@ -407,17 +408,33 @@ class SessionRemarks:
         self._last = last
         return self._values
 
-    async def standing(self, last: int) -> tuple[Sequence[Instruction], PlanFound | None]:
+    async def standing(self, session: Session, last: int) -> tuple[Sequence[Instruction], PlanFound | None]:
         """What users said up to the position `last` that is to hold, and the plan that was stated last."""
         if 0 < self._told <= last <= self._told + NEW:
-            new = await self.remarks(range(self._told + 1, last + 1))
+            new = await self.remarks(session, range(self._told + 1, last + 1))
             self._standing = standing_since(new.values(), self._standing)
             self._plan = newest_of(new.values(), self._plan)
         else:
-            self._standing = await standing(self, last)
-            self._plan = await newest_plan(self, last)
+            reader = Reader(session, self)
+            self._standing = await standing(reader, last)
+            self._plan = await newest_plan(reader, last)
         self._told = last
         return self._standing, self._plan
+
+
+class Reader(NamedTuple):
+    """The `RemarkSource` of one call: its session, and what was read of it before."""
+
+    session: Session
+    known: SessionRemarks
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        """See `RemarkSource`."""
+        return await self.session.history.search(query)
+
+    async def remarks(self, positions: Sequence[int]) -> dict[int, Remark]:
+        """See `RemarkSource`."""
+        return await self.known.remarks(self.session, positions)
 
 
 def remark_of(entry: Entry) -> Remark:
