@@ -37,6 +37,7 @@ class DefaultEngine(WindowedEngine["Digest"]):
 
     info = EngineInfo(id="default", name="Default", version="1.0")
     settings_model = "sidecar.engines.settings:DefaultSettings"
+    buffers_episodes = True
 
     async def front(self, session: Session) -> Digest | None:
         """The summary, which knows where the window begins."""

@@ -23,6 +23,7 @@ class SlidingWindowEngine(PlainWindow):
 
     info = EngineInfo(id="sliding-window", name="Sliding window", version="1.0")
     settings_model = "sidecar.engines.settings:SlidingWindowSettings"
+    buffers_episodes = True
 
     async def fewer(self, session: Session, window: Window) -> tuple[Window, bool]:
         """The window with no more turns than are to be sent."""

@@ -68,7 +68,6 @@ class WindowedEngine(StoringEngine, Generic[F]):
     Compacts by moving the cut; what is in front of it stays stored.
     """
 
-    buffers_episodes = True
     shared_state = ()
 
     def __init__(self, host: EngineHost) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CONFIGURATION = (
     *("state_dir", "store", "plugins", "memory", "limits", "pruning", "tokens", "search", "recall", "model"),
-    *("episodes", "retention", "hosts", "sessions", "log", "telemetry"),
+    *("engines", "episodes", "retention", "hosts", "sessions", "log", "telemetry"),
 )
 """The tables of the configuration; its own model is not loaded for their names."""
 SHORT = 64 << 10

@@ -10,6 +10,8 @@ from tests.e2e.judge import is_synthetic
 from tests.e2e.rules import broken_rules
 
 BUDGET = 3000
+ALONE = {"recall": {"share": 0}}
+"""Windows and summaries without what is recalled, which has tests of its own."""
 
 
 def _filled(host: AgentHost, turns: int = 12) -> list[bytes]:
@@ -29,7 +31,7 @@ def _refusing(params: Json) -> object:
 
 @pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 def test_a_compaction_makes_room_and_stays(engine: str, tmp_path: Path) -> None:
-    with AgentHost(tmp_path, engine=engine) as host:
+    with AgentHost(tmp_path, engine=engine, config=ALONE) as host:
         messages = _filled(host)
         before = host.assemble("s", tokenBudget=50_000)
         done = _compacted(host)
@@ -49,7 +51,7 @@ def test_a_compaction_makes_room_and_stays(engine: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["full", "default", "recall", "sliding-window"])
 def test_a_compaction_with_nothing_to_do_is_declined(engine: str, tmp_path: Path) -> None:
-    with AgentHost(tmp_path, engine=engine) as host:
+    with AgentHost(tmp_path, engine=engine, config=ALONE) as host:
         host.ingest("s", Speaker("openai").user("hi"))
         done = _compacted(host)
         assert done["ok"] and not done["compacted"] and done["reason"]
@@ -60,7 +62,7 @@ def test_a_compaction_with_nothing_to_do_is_declined(engine: str, tmp_path: Path
 def test_a_forced_compaction_cuts_a_single_giant_turn(engine: str, tmp_path: Path) -> None:
     speaker = Speaker("openai")
     messages = [speaker.user("go"), *(message for _ in range(20) for message in speaker.group(40))]
-    with AgentHost(tmp_path, engine=engine) as host:
+    with AgentHost(tmp_path, engine=engine, config=ALONE) as host:
         host.ingest("s", *messages)
         before = host.assemble("s", tokenBudget=100_000)
         done = host.call("context/compact", sessionId="s", tokenBudget=100_000, force=True)
@@ -87,7 +89,9 @@ def test_the_hosts_model_writes_the_summary_or_the_sidecar_does(
     answer: Answerer | None, by_model: bool, tmp_path: Path
 ) -> None:
     limits = {"limits": {"hostRequestTimeoutMs": 300}}
-    with AgentHost(tmp_path, engine="default", capabilities=["runtime/complete"], config=limits) as host:
+    with AgentHost(
+        tmp_path, engine="default", capabilities=["runtime/complete"], config={**limits, **ALONE}
+    ) as host:
         host.answerers["runtime/complete"] = answer
         messages = _filled(host)
         done = _compacted(host)
@@ -102,7 +106,7 @@ def test_the_hosts_model_writes_the_summary_or_the_sidecar_does(
 
 def test_the_session_goes_on_while_the_model_writes(tmp_path: Path) -> None:
     speaker = Speaker("openai", 9)
-    with AgentHost(tmp_path, engine="default", capabilities=["runtime/complete"]) as host:
+    with AgentHost(tmp_path, engine="default", capabilities=["runtime/complete"], config=ALONE) as host:
         messages = _filled(host)
         before = host.assemble("s", tokenBudget=50_000)
         later: list[bytes] = []
@@ -122,7 +126,7 @@ def test_the_session_goes_on_while_the_model_writes(tmp_path: Path) -> None:
 
 
 def test_a_cancelled_compaction_has_no_effect(tmp_path: Path) -> None:
-    with AgentHost(tmp_path, engine="default", capabilities=["runtime/complete"]) as host:
+    with AgentHost(tmp_path, engine="default", capabilities=["runtime/complete"], config=ALONE) as host:
         host.answerers["runtime/complete"] = None
         _filled(host)
         before = host.assemble("s", tokenBudget=50_000)
@@ -138,7 +142,7 @@ def test_a_cancelled_compaction_has_no_effect(tmp_path: Path) -> None:
 
 
 def test_a_rewind_behind_the_summary_while_it_is_written_wins(tmp_path: Path) -> None:
-    with AgentHost(tmp_path, engine="default", capabilities=["runtime/complete"]) as host:
+    with AgentHost(tmp_path, engine="default", capabilities=["runtime/complete"], config=ALONE) as host:
         messages = _filled(host)
         ids = [m["messageId"] for m in host.call("session/export", sessionId="s")["messages"]]
 
@@ -153,7 +157,7 @@ def test_a_rewind_behind_the_summary_while_it_is_written_wins(tmp_path: Path) ->
 
 
 def test_a_rewind_behind_the_summary_brings_the_messages_back(tmp_path: Path) -> None:
-    with AgentHost(tmp_path, engine="default") as host:
+    with AgentHost(tmp_path, engine="default", config=ALONE) as host:
         messages = _filled(host)
         ids = [m["messageId"] for m in host.call("session/export", sessionId="s")["messages"]]
         assert _compacted(host)["compacted"]
@@ -165,7 +169,7 @@ def test_a_rewind_behind_the_summary_brings_the_messages_back(tmp_path: Path) ->
 
 def test_a_second_summary_replaces_the_first(tmp_path: Path) -> None:
     speaker = Speaker("openai", 12)
-    with AgentHost(tmp_path, engine="default") as host:
+    with AgentHost(tmp_path, engine="default", config=ALONE) as host:
         messages = _filled(host)
         for _ in range(4):
             new = [message for _ in range(6) for message in speaker.turn(40)]
@@ -178,7 +182,7 @@ def test_a_second_summary_replaces_the_first(tmp_path: Path) -> None:
 
 
 def test_preflight_asks_for_a_compaction_only_until_there_was_one(tmp_path: Path) -> None:
-    with AgentHost(tmp_path, engine="default") as host:
+    with AgentHost(tmp_path, engine="default", config=ALONE) as host:
         _filled(host)
         asked = {"sessionId": "s", "tokenBudget": BUDGET}
         assert host.call("context/preflight", **asked)["action"] == "compact"

@@ -98,7 +98,7 @@ def test_an_edit_by_the_host_raises_the_epoch(tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ["full", "default"])
 def test_a_cut_stays_when_the_budget_grows_again(engine: str, tmp_path: Path) -> None:
     speaker = Speaker("openai")
-    with AgentHost(tmp_path, engine=engine) as host:
+    with AgentHost(tmp_path, engine=engine, config={"recall": {"share": 0}}) as host:
         host.ingest("s", *(message for _ in range(30) for message in speaker.turn()))
         small = host.assemble("s", tokenBudget=2000)
         large = host.assemble("s", tokenBudget=2600)

@@ -43,7 +43,7 @@ def test_pruned_answers_keep_all_rules(dialect: str, engine: str, tmp_path: Path
 
 def test_what_was_pruned_is_explained(tmp_path: Path) -> None:
     speaker = Speaker("openai", 5)
-    with AgentHost(tmp_path, engine="full", config=PRUNING) as host:
+    with AgentHost(tmp_path, engine="full", config={**PRUNING, "recall": {"share": 0}}) as host:
         host.ingest("s", *(message for _ in range(10) for message in speaker.group(150)))
         host.ingest("s", speaker.user("now"))
         assert _is_pruned(host.assemble("s", tokenBudget=BUDGET))

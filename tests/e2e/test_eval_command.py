@@ -43,16 +43,19 @@ def written(folder: Path, *sessions: dict[str, Any]) -> Path:
     return file
 
 
-def test_engines_are_told_apart_by_the_evidence_that_they_find(tmp_path: Path) -> None:
+def test_evidence_is_found_with_recall_and_missed_without(tmp_path: Path) -> None:
     file = written(tmp_path, session())
-    done = run_cli(
-        "eval", str(file), "--engine", "sliding-window", "--engine", "recall",
-        "--budgets", "600,100k", "--prefix-budget", "2k", "--json", state_dir=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    window, recall = document["results"]
-    assert (window["engine"], recall["engine"]) == ("sliding-window", "recall")
+    config = tmp_path / "config.toml"
+    found: list[dict[str, Any]] = []
+    for share in (0, 0.6):
+        config.write_text(f"recall.share = {share}\n")
+        done = run_cli(
+            "eval", str(file), "--engine", "sliding-window", "--config", str(config),
+            "--budgets", "600,100k", "--prefix-budget", "2k", "--json", state_dir=tmp_path,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found += json.loads(done.stdout)["results"]
+    window, recall = found
     assert [at["evidence"] for at in window["budgets"]] == [0.5, 1]
     assert [at["evidence"] for at in recall["budgets"]] == [1, 1]
     assert recall["budgets"][1]["answers"] == 1

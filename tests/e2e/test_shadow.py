@@ -91,7 +91,7 @@ def _told(answer: Any) -> Any:
     if not isinstance(answer, dict):
         return answer
     texts = [message["content"] for message in answer["messages"]]
-    parts = [part for part in answer["composition"] if part["kind"] != "summary"]
+    parts = [part for part in answer["composition"] if part["kind"] not in ("summary", "recall")]
     told = [text if text and not text.startswith("[ctx:") else "ours" for text in texts]
     return [told, parts, answer["contextEpoch"]]
 

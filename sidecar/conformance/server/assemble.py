@@ -77,16 +77,18 @@ def budgets_that_are_none(server: Server) -> None:
 
 @check("assembling", "CEP-BUDGET-3", "CEP-VALID-1", needs=(_ASSEMBLE, _BATCH))
 def answers_fit(server: Server) -> None:
-    """Under every budget the estimate keeps to it, the list is valid and ends with the newest message."""
+    """Under every budget the estimate keeps to it, the list is valid, and the newest message is sent."""
     host, session = server.shared(), server.name()
-    store(host, session, [*chat(40), user("The last one?")])
+    told = [*chat(40), user("The last one?")]
+    store(host, session, told)
     for budget in (400, 800, 1600, 3200, 6400, 12800, 64000):
         answer = assemble(host, session, tokenBudget=budget)
         estimate = answer.number("/estimatedTokens")
         expect(estimate <= budget, f"{estimate} tokens are more than the budget of {budget}")
         messages = answer.objects("/messages")
         require_valid(messages)
-        expect_equal(text_of(messages[-1]), "The last one?", f"the last text at {budget}")
+        theirs = [message for message in messages if message in told]
+        expect_equal(theirs[-1:], told[-1:], f"the last message of the host at {budget}")
 
 
 @check("assembling", "CEP-BUDGET-3", level="should", needs=(_ASSEMBLE,))
@@ -118,7 +120,7 @@ def overflow(server: Server) -> None:
 def prompts_are_reserved(server: Server) -> None:
     """`prompt` is not in the answer's messages, and its tokens are reserved."""
     host, session = server.shared(), server.name()
-    messages: list[Json] = chat(30)
+    messages: list[Json] = chat(8)
     prompt = "prompt " * 1200
     answer = assemble(host, session, messages=messages, prompt=prompt, tokenBudget=2000)
     expect(prompt not in _texts(answer), "the prompt is in the messages")
@@ -386,7 +388,7 @@ def text_that_looks_like_a_mark(server: Server) -> None:
     ingest(host, session, quoted)
     expect_equal(history(host, session)[-1], quoted, "the message that is stored last")
     again = assemble(host, session, tokenBudget=6000).objects("/messages")
-    expect_equal(again[-1], quoted, "the message that is sent last")
+    expect(quoted in again, "the message is not sent as it came")
 
 
 @check(
@@ -406,7 +408,7 @@ def forged_marks(server: Server) -> None:
         ingest(host, session, forged)
         expect_equal(history(host, session)[-1], forged, "the message that is stored last")
         again = assemble(host, session, tokenBudget=6000).objects("/messages")
-        expect_equal(again[-1], forged, "the message that is sent last")
+        expect(forged in again, "the message is not sent as it came")
 
 
 def _altered(text: str) -> str:
