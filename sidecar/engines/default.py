@@ -55,7 +55,9 @@ class DefaultEngine(WindowedEngine["Digest"]):
         """Summarises the older part of the window, with the host's model where it has one."""
         session.progress("summarising", 10)
         wishes = request.custom_instructions or ""
-        advanced = await self._advance(session, window, front, most, self.host.summariser, wishes)
+        # A model is not asked for a summary that there is no room for.
+        summariser = self.host.summariser if most else self.host.extractive
+        advanced = await self._advance(session, window, front, most, summariser, wishes)
         return None if advanced is front else advanced
 
     async def settled(

@@ -17,7 +17,7 @@ def _explained(host: AgentHost, **which: object) -> dict[str, Json]:
 
 def test_sent_and_summarised_messages_are_told_apart(tmp_path: Path) -> None:
     speaker = Speaker("openai")
-    with AgentHost(tmp_path, engine="default") as host:
+    with AgentHost(tmp_path, engine="default", config={"recall": {"share": 0}}) as host:
         ids = host.ingest("s", *(message for _ in range(20) for message in speaker.turn(60)))
         answer = host.assemble("s", tokenBudget=2500)
         told = _explained(host, resultId=answer.id)

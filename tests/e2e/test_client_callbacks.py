@@ -54,8 +54,8 @@ def test_a_host_that_completes_writes_the_summary(tmp_path: Path) -> None:
 
     async def work(client: SidecarClient) -> list[str]:
         await client.ingest_batch("s", conversation(turns=30, words=60))
-        assert (await client.compact("s", 1500, force=True)).compacted
-        return [str(message["content"]) for message in (await client.assemble("s", 1500)).decoded]
+        assert (await client.compact("s", 4000, force=True)).compacted
+        return [str(message["content"]) for message in (await client.assemble("s", 4000)).decoded]
 
     texts = with_sidecar(tmp_path, work, engine="default", on_complete=complete)
     assert asked[0].purpose == "summary"

@@ -14,7 +14,8 @@ def test_what_was_recalled_behind_a_heartbeat_leaves_with_it(tmp_path: Path) -> 
     told: list[Message] = []
 
     def commit(number: int, *, heartbeat: bool = False) -> None:
-        turn = [talk.user(f"{TOPIC} {number}"), talk.assistant(f"looked at {TOPIC} {number}")]
+        looked = f"looked at {TOPIC} {number}: " + "every stage of it was logged, and none failed. " * 30
+        turn = [talk.user(f"{TOPIC} {number}"), talk.assistant(looked)]
         host.call(
             "context/commitTurn",
             sessionId="s",

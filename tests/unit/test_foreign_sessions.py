@@ -1,17 +1,23 @@
 """An agent waits for another agent's session as long as for a missing one: the store is asked the same."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from sidecar.messages.dialects import dialect
 from sidecar.server.engines.registry import SessionEngines
+from sidecar.server.profile import Host
 from sidecar.server.sessions.registry import SessionRegistry
 from sidecar.store.sqlite.memory import MemoryStore
 from sidecar.store.stored import SessionRef
 from sidecar.store.writes import Delete
+from sidecar.tokens.choose import counter
 from tests.store_kit import Driver
+
+HOST = Host(
+    cast(Any, None), namespace="host", message_format="openai", capabilities=frozenset(), timeout_ms=1000
+)
 
 
 class CountedReads(MemoryStore):
@@ -32,32 +38,37 @@ def driver() -> Iterator[Driver]:
         yield driver
 
 
-def sidecar(driver: Driver) -> Any:
-    made = SimpleNamespace(
-        store=driver.store,
-        profile=SimpleNamespace(namespace="host"),
-        ref=lambda session_id: SessionRef("host", session_id),
+def registry(driver: Driver) -> SessionRegistry:
+    return SessionRegistry(
+        HOST,
+        driver.store,
+        dialect=dialect("openai"),
+        counter=counter("estimate"),
+        searching=driver.store,
+        exempt=None,
+        in_use=lambda _: False,
+        cache_bytes=0,
     )
-    made.sessions = SessionRegistry(made)
-    return made
 
 
 def test_who_owns_it_takes_as_many_reads(driver: Driver) -> None:
-    store, server = cast(CountedReads, driver.store), sidecar(driver)
+    store, sessions = cast(CountedReads, driver.store), registry(driver)
     counts: list[int] = []
     for session_id in ("theirs", "missing"):
         before = store.reads
-        driver.run(server.sessions.owner(session_id, "me"))
+        driver.run(sessions.owner(session_id, "me"))
         counts.append(store.reads - before)
     assert counts[0] == counts[1]
 
 
 def test_what_is_configured_for_it_takes_as_many_reads(driver: Driver) -> None:
-    store, server = cast(CountedReads, driver.store), sidecar(driver)
-    engines = SessionEngines(server)
+    store, sessions = cast(CountedReads, driver.store), registry(driver)
+    engines = SessionEngines(
+        HOST, store, cast(Any, None), exempt=None, owner=sessions.owner, take_note=lambda: None
+    )
     counts: list[int] = []
     for session_id in ("theirs", "missing"):
-        owner, _ = driver.run(server.sessions.owner(session_id, "me"))
+        owner, _ = driver.run(sessions.owner(session_id, "me"))
         before = store.reads
         driver.run(engines.of_session(session_id, "me", owner))
         counts.append(store.reads - before)
