@@ -119,7 +119,7 @@ def test_a_server_without_memory_to_read_ends_and_says_why(start: Start, target:
     with suppress(BrokenPipeError):
         server.send(body + b"\n" if lines else frame(body))
     code = server.exit_code()
-    # The kernel ends a process itself whose stack has to grow and cannot; the bare core is small enough for that.
+    # The kernel ends a process whose stack has to grow and cannot; the bare core is small enough for it.
     assert code == 1 or (target.name == "echo" and code == -signal.SIGSEGV)
     assert code != 1 or "out of memory" in server.errors()
 
