@@ -15,7 +15,7 @@ await build({
   target: "node20",
   legalComments: "inline",
   // The bundled JSON-RPC library asks for node's own modules by `require`.
-  banner: { js: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);' },
+  banner: { js: 'import { createRequire as requireFrom } from "node:module";\nconst require = requireFrom(import.meta.url);' },
 });
 const { name, version, description, license, type, keywords, engines, pi } = JSON.parse(
   await readFile(`${here}package.json`, "utf8"),
