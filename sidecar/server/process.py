@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import Any, NoReturn
 
 from sidecar.rpc.dispatch import PeerLimits
 from sidecar.rpc.peer import End, Peer
@@ -49,17 +50,29 @@ def run(
     source, sink = claim_standard_streams()
     loop = asyncio.new_event_loop()
     _end_copies(loop, source, sink)
+    loop.set_exception_handler(_report)
     try:
         code = loop.run_until_complete(_converse(make_application, StdioTransport(source, sink), limits))
         _cancel_leftovers(loop)
     except MemoryError:
-        # Whatever could be done now may need memory too, and a process that only seems to serve is worse.
-        os.write(2, b"context-sidecar: out of memory, the process ends\n")
-        os._exit(1)
+        _end_without_memory()
     finally:
         loop.close()
     _leave_stuck_threads(code)
     return code
+
+
+def _end_without_memory() -> NoReturn:
+    # Whatever could be done now may need memory too, and a process that only seems to serve is worse.
+    os.write(2, b"context-sidecar: out of memory, the process ends\n")
+    os._exit(1)
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what a callback raised, unless there is no memory: the log may have to be imported still."""
+    if isinstance(context.get("exception"), MemoryError):
+        _end_without_memory()
+    loop.default_exception_handler(context)
 
 
 def _end_copies(loop: asyncio.AbstractEventLoop, *streams: int) -> None:
