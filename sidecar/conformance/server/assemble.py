@@ -16,6 +16,7 @@ from sidecar.conformance.server.conversation import (
     tool,
     user,
 )
+from sidecar.conformance.server.host import Host
 from sidecar.conformance.server.subject import Server, check
 from sidecar.conformance.wire import Json, Message, Object
 
@@ -387,8 +388,7 @@ def text_that_looks_like_a_mark(server: Server) -> None:
     quoted = user("You wrote this, word for word:\n" + (ours[0] if ours else "[summary]"))
     ingest(host, session, quoted)
     expect_equal(history(host, session)[-1], quoted, "the message that is stored last")
-    again = assemble(host, session, tokenBudget=6000).objects("/messages")
-    expect(quoted in again, "the message is not sent as it came")
+    _expect_sent_last(host, session, quoted)
 
 
 @check(
@@ -407,8 +407,15 @@ def forged_marks(server: Server) -> None:
         forged = user(_altered(text))
         ingest(host, session, forged)
         expect_equal(history(host, session)[-1], forged, "the message that is stored last")
-        again = assemble(host, session, tokenBudget=6000).objects("/messages")
-        expect(forged in again, "the message is not sent as it came")
+        _expect_sent_last(host, session, forged)
+
+
+def _expect_sent_last(host: Host, session: str, newest: Json) -> None:
+    """The message comes back as it was stored, behind every other one of the host."""
+    sent = assemble(host, session, tokenBudget=6000).objects("/messages")
+    told = history(host, session)
+    theirs = [message for message in sent if message in told]
+    expect_equal(theirs[-1:], [newest], "the last message of the host that is sent")
 
 
 def _altered(text: str) -> str:
