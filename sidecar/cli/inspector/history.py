@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from sidecar.cli.lab.judge import common_prefix
-from sidecar.cli.lab.recording import Step, Tally
+from sidecar.cli.lab.recording import Prompt, Step, Tally, plain_prompts
 from sidecar.cli.options import Prices
 from sidecar.client.errors import ContextOverflow
 from sidecar.client.sidecar_client import SidecarClient
@@ -86,22 +86,14 @@ class History:
 
     def costs(self, prices: Prices) -> list[Costs]:
         """What the turns cost, one call of the model each, summed up from the first to each one."""
-        summed = Costs(0, 0, 0)
-        found: list[Costs] = []
-        before = window_before = begun = 0
-        for turn in self.turns:
-            count, begin = turn.last + 1, begun
-            while begin < count - 1 and sum(self._sizes[begin:count]) > self.budget:
-                begin += 1
-            window = sum(self._sizes[begin:count])
-            summed = Costs(
-                summed.engine + prices.of(turn.sent_tokens, turn.cached_tokens),
-                summed.everything + prices.of(turn.history_tokens, before),
-                summed.window + prices.of(window, window_before if begin == begun else 0),
-            )
-            before, window_before, begun = turn.history_tokens, window, begin
-            found.append(summed)
-        return found
+        counts = [turn.last + 1 for turn in self.turns]
+        ways = (
+            [Prompt(turn.sent_tokens, turn.cached_tokens) for turn in self.turns],
+            plain_prompts(self._sizes, counts, None),
+            plain_prompts(self._sizes, counts, self.budget),
+        )
+        summed = [accumulate(prices.of(*prompt) for prompt in way) for way in ways]
+        return [Costs(*sums) for sums in zip(*summed, strict=True)]
 
     async def _assemble(self) -> None:
         number = self.steps[-1].turn

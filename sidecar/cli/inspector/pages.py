@@ -17,6 +17,7 @@ from sidecar.cli.inspector.history import Costs, History, Turn
 from sidecar.cli.lab.recording import Step, Tally
 from sidecar.messages.contract import Reading
 from sidecar.messages.fence import claimed_mark, fences
+from sidecar.protocol.assemble import ContextDecision
 
 MOST_CHARACTERS = 6_000
 """Of one text on a page; the rest is on a page of its own."""
@@ -148,9 +149,8 @@ def absent(history: History, turn: Turn) -> list[Run]:
     places = {step.message_id: at for at, step in enumerate(history.steps, 1)}
     gone = [one for one in turn.decisions if one.decision not in ("sent", "pinned")]
 
-    def why(decision: object) -> str:
-        word = WORDS.get(str(getattr(decision, "decision", "")), "")
-        return f"{word}: {getattr(decision, 'reason', '')}"
+    def why(decision: ContextDecision) -> str:
+        return f"{WORDS[decision.decision]}: {decision.reason}"
 
     runs: list[Run] = []
     for reason, group in groupby(gone, key=why):

@@ -407,11 +407,7 @@ def _number(text: str, otherwise: int) -> int:
 
 def _start(request: web.Request, count: int) -> int:
     newest = max(0, (count - 1) // pages.PAGE * pages.PAGE)
-    return (
-        min(_number(request.query.get("start", ""), newest), newest)
-        if request.query.get("start") != "0"
-        else 0
-    )
+    return min(_number(request.query.get("start", ""), newest), newest)
 
 
 def _beside(asked: Asked, numbers: list[int], number: int, step: int) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -116,6 +116,32 @@ def values_used(caller: Reading, told: Sequence[bytes], tally: Tally) -> list[st
     recent = "\n".join(map(tally.said, told[opener:]))
     earlier = "\n".join(map(tally.said, told[:opener]))
     return sorted(value for value in values if value not in recent and value in earlier)
+
+
+class Prompt(NamedTuple):
+    """Tokens of one prompt, and those of them with which the prompt before it began."""
+
+    sent: int
+    cached: int
+
+
+def plain_prompts(sizes: Sequence[int], counts: Iterable[int], budget: int | None) -> list[Prompt]:
+    """The prompts of a runtime without an engine, each after so many messages of these sizes.
+
+    It sends everything, or within a budget the newest messages that fit, the last one in any case.
+    """
+    prompts: list[Prompt] = []
+    start = end = tokens = 0
+    for count in counts:
+        before, begun = tokens, start
+        tokens += sum(sizes[end:count])
+        while budget is not None and tokens > budget and start < count - 1:
+            tokens -= sizes[start]
+            start += 1
+        # A cache keeps a prefix: with the first message gone, nothing of it is left.
+        prompts.append(Prompt(tokens, before if start == begun else 0))
+        end = count
+    return prompts
 
 
 def smallest_answer(told: Sequence[bytes], tally: Tally) -> int:

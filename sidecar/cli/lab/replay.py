@@ -26,6 +26,7 @@ from sidecar.cli.lab.recording import (
     Recording,
     Step,
     Tally,
+    plain_prompts,
     read_recording,
     smallest_answer,
     values_used,
@@ -364,22 +365,14 @@ def _baseline(
     name: str, sizes: Sequence[int], asked: Sequence[int], budget: int | None, prices: Prices
 ) -> Compared:
     """What is sent without an engine: everything, or the newest messages that fit the budget."""
-    sent = cached = largest = before = 0
-    begun = 0
-    for count in asked:
-        begin = begun
-        while budget is not None and begin < count and sum(sizes[begin:count]) > budget:
-            begin += 1
-        tokens = sum(sizes[begin:count])
-        # A cache keeps a prefix: with the first message gone, nothing of it is left.
-        cached += before if begin == begun else 0
-        sent, largest, before, begun = sent + tokens, max(largest, tokens), tokens, begin
+    prompts = plain_prompts(sizes, asked, budget)
+    sent, cached = sum(prompt.sent for prompt in prompts), sum(prompt.cached for prompt in prompts)
     return Compared(
         engine=name,
         sent_tokens=sent,
         cached_tokens=cached,
         cost=round(prices.of(sent, cached), 6),
-        largest_answer=largest,
+        largest_answer=max((prompt.sent for prompt in prompts), default=0),
         prefix_kept=None,
         values_used=None,
         values_in_view=None,
