@@ -19,7 +19,7 @@ from sidecar.client.messages import StoredMessage
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import DIALECTS, dialect
 from sidecar.messages.importers import Source, TranscriptError, conversations, read
-from sidecar.messages.importers.transcript import nothing_in
+from sidecar.messages.importers.transcript import BYTE_ORDER_MARK, nothing_in
 from sidecar.messages.shapes import shapes
 from sidecar.messages.terse_tags import may_have_tags, summaries
 from sidecar.private_files import write
@@ -105,7 +105,7 @@ def read_sessions(path: Path) -> list[tuple[Context, list[TerseEntry]]]:
     try:
         return [read_files(path)]
     except CommandFailed as refused:
-        found = conversations(path.read_bytes().removeprefix(b"\xef\xbb\xbf").strip())
+        found = conversations(path.read_bytes().removeprefix(BYTE_ORDER_MARK).strip())
         if found:
             several = len(found) > 1
             return [(_imported(one.source, one.id, path.name, refused, several), []) for one in found]

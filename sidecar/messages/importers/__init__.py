@@ -9,7 +9,7 @@ from pathlib import Path
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
 from sidecar.messages.importers.documents import FORMATS, detect
-from sidecar.messages.importers.exports import Conversation, conversations
+from sidecar.messages.importers.exports import conversations
 from sidecar.messages.importers.foreign import LISTS
 from sidecar.messages.importers.transcript import (
     Imported,
@@ -23,7 +23,6 @@ from sidecar.messages.importers.transcript import (
 
 __all__ = [
     "FORMATS",
-    "Conversation",
     "Imported",
     "Source",
     "Span",

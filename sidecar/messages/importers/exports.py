@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 from sidecar.messages.dialects.decoding import items, json_text, members
 from sidecar.messages.importers.foreign import Call, Chat, as_json, as_text, decoded, objects, texts
 from sidecar.messages.importers.transcript import (
+    BYTE_ORDER_MARK,
     Source,
     Span,
     Text,
@@ -65,7 +66,7 @@ def _only(source: Source) -> tuple[Span, bytes]:
         TranscriptError: the source has none, or several.
     """
     data = source.read_bytes()
-    document = data.removeprefix(b"\xef\xbb\xbf").strip()
+    document = data.removeprefix(BYTE_ORDER_MARK).strip()
     found = conversations(document)
     if len(found) != 1:
         many = f"{len(found)} conversations" if found else "no conversation"

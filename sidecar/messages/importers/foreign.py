@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, cast
 
 from msgspec import Raw, Struct
 
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects.decoding import MessageDecoder, items, json_text, with_members
 from sidecar.messages.importers.transcript import (
-    BAD_LINE,
     Imported,
     Shape,
     Source,
@@ -25,6 +25,7 @@ from sidecar.messages.importers.transcript import (
     milliseconds,
     one_line,
     placed_lines,
+    rows,
 )
 
 Placed = Sequence[tuple[Span, bytes]]
@@ -120,10 +121,13 @@ def as_json(value: Raw) -> str:
     return text if text[:1] == "{" else encoded({"input": text}).decode() if text else "{}"
 
 
+_decoder = cache(MessageDecoder)
+
+
 def decoded(raw: bytes, shape: type[Shape]) -> Shape:
     """What an object has of `shape`; nothing of it where it is no object."""
     try:
-        return MessageDecoder(shape)(raw)
+        return cast("MessageDecoder[Shape]", _decoder(shape))(raw)
     except MessageError:
         return shape()
 
@@ -502,12 +506,7 @@ class _Kind(Struct):
 def kimi(source: Source) -> Transcript:
     """The `context.jsonl` of Kimi CLI: messages of chat completions among rows about them."""
     transcript = Transcript("openai")
-    for span, line in placed_lines(source):
-        try:
-            row = MessageDecoder(_KimiRow)(line)
-        except MessageError:
-            transcript.skip(BAD_LINE)
-            continue
+    for line, row, span, _ in rows(source, _KimiRow, transcript):
         if row.role is None or row.role.startswith("_"):
             transcript.skip(row.role or "row without role")
             continue
