@@ -38,6 +38,33 @@ def create(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _NO_LINK, 0o600), "wb")
 
 
+def secret_in(path: Path, size: int) -> bytes:
+    """Random bytes that stay the same: the file's, which is made where it is missing.
+
+    Raises:
+        OSError: it can neither be read nor made.
+    """
+    if not path.exists():
+        part = part_of(path)
+        try:
+            with create(part) as out:
+                out.write(os.urandom(size))
+            try:
+                os.link(part, path)
+            except FileExistsError:
+                pass  # somebody was faster
+            except OSError:  # a file system without links
+                part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_RDONLY | _NO_LINK)
+    with os.fdopen(descriptor, "rb") as file:
+        found = file.read(size + 1)
+    if len(found) != size:
+        raise OSError(f"{path.name} is damaged; remove it")
+    return found
+
+
 def part_of(path: Path) -> Path:
     """A name beside the path that nobody can know before."""
     return path.with_name(f".{path.name[:200]}.{os.urandom(8).hex()}{PART}")

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -19,6 +20,7 @@ from sidecar.cli.failures import CommandFailed
 from sidecar.cli.options import Common, common_options
 from sidecar.cli.own_sidecar import sidecar_command
 from sidecar.cli.target import settings_of
+from sidecar.private_files import secret_in
 from sidecar.secrecy import masked_text
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+KEY_FILE = Path("gateway") / "handles.key"
+"""In the state directory: signs the handles that stand for compacted histories."""
 UNITS = {"k": 1_000, "m": 1_000_000}
 
 
@@ -104,7 +108,7 @@ class _Told(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Pass a warning on."""
         kind = record.exc_info[0] if record.exc_info else None
-        self._warn(masked_text(record.getMessage()) + (f" ({kind.__name__})" if kind is not None else ""))
+        self._warn(record.getMessage() + (f" ({kind.__name__})" if kind is not None else ""))
 
 
 def open_gateway(common: Common, options: Options, where: Upstreams, warn: Callable[[str], None]) -> Gateway:
@@ -119,12 +123,18 @@ def open_gateway(common: Common, options: Options, where: Upstreams, warn: Calla
     log.handlers, log.propagate = [_Told(warn)], False
     command = shlex.split(options.sidecar) if options.sidecar else sidecar_command(common)
     link = EngineLink(command, options.engine, folder_of(), warn, common.state_dir)
+    state = settings_of(common).state_dir
+    try:
+        key = secret_in(state / KEY_FILE, 32)
+    except OSError as problem:
+        raise CommandFailed(f"The key in {state / KEY_FILE} cannot be used: {problem}.") from None
     return Gateway(
         link,
         Budgets(options.window),
         where,
+        key,
         answers_compaction=options.compaction == "engine",
-        savings=SavingsFile(settings_of(common).state_dir),
+        savings=SavingsFile(state),
     )
 
 
@@ -158,5 +168,6 @@ async def _serve(common: Common, options: Options, where: Upstreams) -> int:
 
 
 def say(text: str) -> None:
-    """Tell the user something, on standard error."""
-    print(f"context-sidecar: {text}", file=sys.stderr)
+    """Tell the user something on standard error, without secrets and what a terminal would obey."""
+    shown = "".join(each if each.isprintable() else " " for each in masked_text(text))
+    print(f"context-sidecar: {shown}", file=sys.stderr)

@@ -51,7 +51,10 @@ def _recall(common: Common, options: Options) -> list[str] | None:
 async def _run(common: Common, options: Options, program: Sequence[str], recall: Sequence[str] | None) -> int:
     from sidecar.gateway.programs import CannotRun, launch, upstreams
 
-    where = upstreams(program, os.environ, options.upstream_anthropic, options.upstream_openai)
+    try:
+        where = upstreams(program, os.environ, options.upstream_anthropic, options.upstream_openai)
+    except CannotRun as reason:
+        raise CommandFailed(str(reason)) from None
     warnings: dict[str, None] = {}
     gateway = open_gateway(common, options, where, lambda text: warnings.update({text: None}))
     port = await listen(gateway, options.listen)

@@ -16,6 +16,8 @@ from sidecar.gateway.request import Usage, usage_of
 
 MOST_BYTES = 256 << 20
 """Bytes of a request, as the sidecar's own limit for a frame."""
+MOST_PARTS = 1000
+"""Compressed parts in one piece: each costs a copy of what is behind it."""
 MOST_ERROR_BYTES = 1 << 16
 LONGEST_START_S = 30.0
 """Seconds that the start of a stream may take to tell whether the prompt was too long."""
@@ -89,9 +91,12 @@ class Unpacker:
         """
         if self._kind is None:
             return data
-        plain = b""
+        plain, parts = b"", 0
         try:
             while data:
+                parts += 1
+                if parts > MOST_PARTS:
+                    raise Unreadable(f"more than {MOST_PARTS} parts")
                 self._part = self._part or self._kind()
                 plain += self._part.decompress(data, most + 1 - len(plain))
                 if len(plain) > most:
@@ -121,7 +126,7 @@ class UsageCopy:
 
     def __init__(self, upstream: aiohttp.ClientResponse) -> None:
         self._streams = upstream.content_type == "text/event-stream"
-        self._rest = b""
+        self._rest = bytearray()
         self._newest: Usage | None = None
         try:
             self._unpacker: Unpacker | None = Unpacker(upstream.headers.get("Content-Encoding", ""))
@@ -133,22 +138,23 @@ class UsageCopy:
         if self._unpacker is None:
             return
         try:
-            self._rest += self._unpacker.feed(chunk)
+            plain = self._unpacker.feed(chunk)
         except Unreadable:
             self._unpacker = None
             return
-        if self._streams:
+        self._rest += plain
+        if self._streams and b"\n" in plain:
             *lines, self._rest = self._rest.split(b"\n")
             for line in lines:
                 if line.startswith(b"data:") and b'"usage"' in line:
-                    self._newest = usage_of(line[5:]) or self._newest
+                    self._newest = usage_of(bytes(line[5:])) or self._newest
         if len(self._rest) > MOST_BYTES:
             self._unpacker = None
 
     def usage(self) -> Usage | None:
         """The newest usage of a prompt."""
         if not self._streams and self._unpacker is not None:
-            return usage_of(self._rest)
+            return usage_of(bytes(self._rest))
         return self._newest
 
 

@@ -210,6 +210,8 @@ class EngineLink:
         # The store has what the handle stands for; the rest of the list is a piece behind it.
         await self._fork(client, request)
         before = await self._count(client, request)
+        if before == 0:
+            return await client.assemble(session, budget, request.in_full, model=model, **about)
         await client.after_turn(session, request.history, **about)
         if await self._count(client, request) == before + len(request.history):
             self._remember(request, _Stored(client, request.handle, before, request.history))
@@ -235,7 +237,7 @@ class EngineLink:
     async def _fork(self, client: SidecarClient, request: ModelRequest) -> None:
         """A handle that came from another session: this one begins as its copy."""
         handle = request.handle
-        if handle is None or handle.session == request.session or request.session in self._forked:
+        if handle is None or handle.session in ("", request.session) or request.session in self._forked:
             return
         with suppress(SessionNotFound, RequestFailed):
             await client.fork(handle.session, request.session)
@@ -263,6 +265,12 @@ class EngineLink:
         except (SidecarError, OSError) as problem:
             if client is not None:
                 self._give_up(message_format, client, str(problem))
+            raise Unavailable(str(problem)) from problem
+        except Unavailable:
+            raise
+        except Exception as problem:
+            # Nothing that a program sends may keep its request from going upstream.
+            _log.exception("a request could not be handed to the sidecar")
             raise Unavailable(str(problem)) from problem
         self._pause_s = REST_S[0]
 

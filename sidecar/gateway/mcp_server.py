@@ -67,8 +67,13 @@ class RecallServer:
         return found
 
     async def _session(self, asked: object) -> str | None:
+        """The session that was asked for, else the newest. One of another folder counts as missing."""
         if isinstance(asked, str) and asked:
-            return asked
+            try:
+                key = (await self._client.session(asked)).session_key or ""
+            except SidecarError:
+                return None
+            return asked if asked == self._session_id or self._belongs(key) else None
         return self._session_id or next((name for name, _ in await self._sessions()), None)
 
     async def _list_tools(
@@ -90,7 +95,7 @@ class RecallServer:
         arguments = dict(params.arguments or {})
         session = await self._session(arguments.pop(SESSION, None))
         if session is None:
-            return _failed("Nothing has been stored for this folder yet.")
+            return _failed("There is no such session of this folder.")
         try:
             answer = await self._client.call_tool(session, params.name, arguments)
         except SidecarError as problem:
@@ -127,8 +132,10 @@ class RecallServer:
         del context
         for scheme, read in ((SESSIONS, self._transcript), (SUMMARIES, self._summaries)):
             if params.uri.startswith(scheme):
-                text = await read(unquote(params.uri[len(scheme) :]))
-                break
+                session = await self._session(unquote(params.uri[len(scheme) :]))
+                if session is not None:
+                    text = await read(session)
+                    break
         else:
             raise ValueError(f"There is no resource {params.uri}.")
         return mcp.ReadResourceResult(

@@ -18,6 +18,7 @@ from sidecar.gateway.request import (
     Rewrite,
     fingerprint,
     flag_of,
+    id_in,
     items_of,
     members_of,
     number_of,
@@ -51,7 +52,7 @@ class MessagesApi(ModelApi):
         raw = items_of(members["messages"]) if members and "messages" in members else None
         if not members or not raw:
             return None
-        program = headers.get(SESSION_HEADER, "")
+        program = id_in(headers, SESSION_HEADER)
         if program and "tools" not in members and len(raw) < 3:
             return None
         messages = list(_joined([canonical(bytes(message)) for message in raw]))
@@ -60,7 +61,7 @@ class MessagesApi(ModelApi):
             messages[-1:] = [asked] if asked else []
         if not messages:
             return None
-        opening, place, lead = _opening(messages), _handle_place(messages), _behind(messages[0])
+        opening, place, lead = _opening(messages), _handle_place(messages, self.key), _behind(messages[0])
         handle, since = place if place is not None else (None, 0)
         session = handle.session if handle is not None and program in handle.session else ""
         return ModelRequest(
@@ -77,6 +78,7 @@ class MessagesApi(ModelApi):
             streams=flag_of(members.get("stream")),
             lead=lead,
             handle=handle,
+            in_full=messages,
         )
 
     def write(self, request: ModelRequest, answer: Rewrite) -> bytes:
@@ -99,7 +101,7 @@ class MessagesApi(ModelApi):
 
     def compacted(self, request: ModelRequest, handle: Handle) -> tuple[str, bytes]:
         """As `ModelApi.compacted`: a summary, which Claude Code puts in front of what follows."""
-        text = f"<summary>\n{handle.summary}\n\n[{Handle(handle.session, '').encoded()}]\n</summary>"
+        text = f"<summary>\n{handle.summary}\n\n[{Handle(handle.session, '').encoded(self.key)}]\n</summary>"
         message: dict[str, object] = {
             "id": f"msg_{fingerprint(handle.session.encode(), str(time.time_ns()).encode())}",
             "type": "message",
@@ -249,16 +251,19 @@ def _opening(messages: Sequence[bytes]) -> bytes:
     return texts[-1].encode("utf-8", "surrogatepass") if texts else messages[0]
 
 
-def _handle_place(messages: Sequence[bytes]) -> tuple[Handle, int] | None:
-    """The newest of our handles, and the place behind the message that holds it."""
+def _handle_place(messages: Sequence[bytes], key: bytes) -> tuple[Handle, int] | None:
+    """The newest of our handles, and the place behind the message that holds it.
+
+    Anybody can write such a text: only a signed handle makes the messages before it give way.
+    """
     for place in range(len(messages) - 1, 0, -1):
         if HANDLE.encode() not in messages[place - 1]:
             continue
         for text in _texts(messages[place - 1]):
-            line = _HANDLE_LINE.search(text)
-            handle = Handle.decoded(line[0][1:-1]) if line else None
-            if handle is not None:
-                return handle, place
+            for line in _HANDLE_LINE.finditer(text):
+                handle = Handle.decoded(line[0][1:-1], key)
+                if handle is not None and handle.session:
+                    return handle, place
     return None
 
 

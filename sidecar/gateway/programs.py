@@ -12,11 +12,18 @@ from typing import cast
 from msgspec import Struct
 
 from sidecar.gateway.server import Upstreams
+from sidecar.secrecy import is_secret
 
 PROVIDER = "context-sidecar"
 """Name of the provider that Codex is given, and of the MCP server that both get."""
 OTHER_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
 """Settings with which Claude Code speaks to another API than the Messages API."""
+PROJECT_SETTINGS = (Path(".claude/settings.json"), Path(".claude/settings.local.json"))
+"""Settings of Claude Code that come with a folder, whoever wrote them."""
+MOST_SETTINGS = 1 << 20
+HEADER_VARIABLE = "CONTEXT_SIDECAR_HEADER_{}_KEY"
+"""Holds a header of Codex's provider, out of sight of other users. Codex keeps variables that end like this
+from the commands that it runs."""
 _COPIED = ("env_key", "http_headers", "env_http_headers", "query_params", "requires_openai_auth")
 
 
@@ -37,8 +44,20 @@ def upstreams(
     anthropic: str | None = None,
     openai: str | None = None,
 ) -> Upstreams:
-    """Where the requests of a program would have gone; `anthropic` and `openai` are without a path."""
+    """Where the requests of a program would have gone; `anthropic` and `openai` are without a path.
+
+    Raises:
+        CannotRun: a file of the project names the address: Claude Code asks whether a folder is to be trusted
+            before it reads such a file, and is not asked to by us.
+    """
     defaults = Upstreams()
+    if _name(arguments) == "claude" and anthropic is None:
+        for place in PROJECT_SETTINGS:
+            if "ANTHROPIC_BASE_URL" in _settings_in(place):
+                raise CannotRun(
+                    f"{place} of this folder sets ANTHROPIC_BASE_URL: whoever wrote it would get your key. "
+                    "Say with --upstream-anthropic where requests are to go."
+                )
     if openai is not None:
         openai_v1 = f"{openai.rstrip('/')}/v1"
     elif _name(arguments) == "codex":
@@ -113,19 +132,24 @@ def _claude_settings(environment: Mapping[str, str]) -> dict[str, str]:
     home = Path(environment.get("HOME") or Path.home())
     folder = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     found: dict[str, str] = {}
-    for place in (
-        folder / "settings.json",
-        Path(".claude/settings.json"),
-        Path(".claude/settings.local.json"),
-    ):
-        try:
-            settings = json.loads(place.read_text())
-        except (OSError, ValueError):
-            continue
-        values = cast("dict[str, object]", settings).get("env") if isinstance(settings, dict) else None
-        if isinstance(values, dict):
-            found |= {str(key): str(value) for key, value in cast("dict[object, object]", values).items()}
+    for place in (folder / "settings.json", *PROJECT_SETTINGS):
+        found |= _settings_in(place)
     return found
+
+
+def _settings_in(place: Path) -> dict[str, str]:
+    """The environment that one settings file makes; whatever lies there is no reason to hang or to fail."""
+    try:
+        if not place.is_file():
+            return {}
+        with place.open("rb") as file:
+            settings = json.loads(file.read(MOST_SETTINGS))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    values = cast("dict[str, object]", settings).get("env") if isinstance(settings, dict) else None
+    if not isinstance(values, dict):
+        return {}
+    return {str(key): str(value) for key, value in cast("dict[object, object]", values).items()}
 
 
 def _codex(
@@ -145,6 +169,19 @@ def _codex(
         )
     if "env_key" not in options and "http_headers" not in options:
         options |= _codex_login(environment)
+    if secrets := [name for name in _table(options, "query_params") if is_secret(name)]:
+        raise CannotRun(
+            f"The query parameter {secrets[0]} of Codex's provider would be seen in the list of processes. "
+            "Send it as a header (http_headers, env_http_headers)."
+        )
+    # Everybody on this machine can read the arguments of a program, but not its environment.
+    named = _table(options, "env_http_headers")
+    for number, (name, value) in enumerate(_table(options, "http_headers").items(), 1):
+        named[name] = HEADER_VARIABLE.format(number)
+        environment[HEADER_VARIABLE.format(number)] = str(value)
+    options.pop("http_headers", None)
+    if named:
+        options["env_http_headers"] = named
     given = [f"model_provider={_toml(PROVIDER)}"]
     given += [f"model_providers.{PROVIDER}.{name}={_toml(value)}" for name, value in options.items()]
     if recall:
@@ -153,6 +190,11 @@ def _codex(
     return Launch(
         [arguments[0], *(part for each in given for part in ("-c", each)), *arguments[1:]], environment
     )
+
+
+def _table(options: Mapping[str, object], name: str) -> dict[str, object]:
+    found = options.get(name)
+    return dict(cast("dict[str, object]", found)) if isinstance(found, dict) else {}
 
 
 def _codex_login(environment: Mapping[str, str]) -> dict[str, object]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
 from _blake2 import blake2b
 from collections.abc import Mapping, Sequence
+from hmac import compare_digest
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -16,39 +18,47 @@ from sidecar.protocol.base import MessageFormat
 
 HANDLE = "context-sidecar.1."
 """Begins every compaction handle."""
+SIGNATURE_BYTES = 16
 SYSTEM_ROLES = frozenset(("developer", "system"))
 """Roles of the program's own instructions in OpenAI's APIs."""
 
 _object = msgspec.json.Decoder(dict[str, Raw])
 _list = msgspec.json.Decoder(list[Raw])
 _text = msgspec.json.Decoder(str)
+_ID = re.compile(r"[!-~]{1,200}")
 
 
 class Handle(Struct, frozen=True, rename={"session": "s", "summary": "t"}):
     """Stands in a program's history for everything before it; the store has the messages themselves."""
 
     session: str
+    """Empty where another gateway wrote the handle, or nobody did: then only its summary can be used."""
     summary: str
     """Read by the model where the store no longer has the session, or the sidecar is down."""
 
-    def encoded(self) -> str:
+    def encoded(self, key: bytes) -> str:
         """The handle as a program keeps it: opaque, of letters, digits, `-` and `_`."""
-        return HANDLE + base64.urlsafe_b64encode(zlib.compress(msgspec.json.encode(self))).decode().rstrip(
-            "="
-        )
+        packed = zlib.compress(msgspec.json.encode(self))
+        return HANDLE + base64.urlsafe_b64encode(_signature(key, packed) + packed).decode().rstrip("=")
 
     @classmethod
-    def decoded(cls, text: str) -> Handle | None:
-        """The handle that `text` is, `None` where it is none of ours."""
+    def decoded(cls, text: str, key: bytes) -> Handle | None:
+        """The handle that `text` is, `None` where it has no such form."""
         if not text.startswith(HANDLE):
             return None
-        packed = text[len(HANDLE) :]
+        letters = text[len(HANDLE) :]
         try:
-            raw = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
-            unpacker = zlib.decompressobj()
-            return msgspec.json.decode(unpacker.decompress(raw, 1 << 22), type=cls)
+            raw = base64.urlsafe_b64decode(letters + "=" * (-len(letters) % 4))
+            signature, packed = raw[:SIGNATURE_BYTES], raw[SIGNATURE_BYTES:]
+            found = msgspec.json.decode(zlib.decompressobj().decompress(packed, 1 << 22), type=cls)
         except (binascii.Error, zlib.error, ValueError, msgspec.MsgspecError):
             return None
+        is_ours = compare_digest(signature, _signature(key, packed))
+        return found if is_ours else msgspec.structs.replace(found, session="")
+
+
+def _signature(key: bytes, packed: bytes) -> bytes:
+    return blake2b(packed, digest_size=SIGNATURE_BYTES, key=key).digest()
 
 
 class ModelRequest(Struct, kw_only=True):
@@ -71,6 +81,8 @@ class ModelRequest(Struct, kw_only=True):
     """Messages of the program that belong at the beginning whatever the engine keeps."""
     handle: Handle | None = None
     """The handle in the history; the messages that it stands for were left out of `history`."""
+    in_full: list[bytes] = []
+    """The history with the handle's summary, for a store that lacks what the handle stands for."""
 
 
 class Usage(NamedTuple):
@@ -122,9 +134,12 @@ class Rewrite(Struct, frozen=True, kw_only=True):
 
 
 class ModelApi:
-    """One API of a model provider."""
+    """One API of a model provider; `key` signs what stands for a history that was compacted."""
 
     message_format: MessageFormat
+
+    def __init__(self, key: bytes) -> None:
+        self.key = key
 
     def read(self, headers: Mapping[str, str], body: bytes) -> ModelRequest | None:
         """The request taken apart, `None` where it is to go upstream unread."""
@@ -166,6 +181,11 @@ def text_of(raw: Raw | None) -> str:
         return _text.decode(raw) if raw else ""
     except msgspec.MsgspecError:
         return ""
+
+
+def id_in(headers: Mapping[str, str], *names: str) -> str:
+    """The id in the first of these headers that has one: at most 200 printable characters of ASCII."""
+    return next((found for name in names if _ID.fullmatch(found := headers.get(name, ""))), "")
 
 
 def number_of(raw: Raw | None) -> int:

@@ -17,6 +17,7 @@ from sidecar.gateway.request import (
     Rewrite,
     fingerprint,
     flag_of,
+    id_in,
     items_of,
     members_of,
     number_of,
@@ -56,11 +57,11 @@ class ResponsesApi(ModelApi):
         asked = bool(history) and _type_of(history[-1]) == TRIGGER
         if asked:
             history.pop()
-        place = _handle_place(history)
+        place = _handle_place(history, self.key)
         handle, since = place if place is not None else (None, 0)
         # Codex repeats its instructions and the user's messages in front of a handle; the latter are stored.
         lead = [Raw(item) for item in history[:since] if role_of(item) in SYSTEM_ROLES]
-        thread = headers.get("thread-id") or headers.get("session-id", "")
+        thread = id_in(headers, "thread-id", "session-id")
         session = f"codex:{thread}" if thread else _session_id(members, history)
         return ModelRequest(
             kind="compaction" if asked else "turn",
@@ -73,6 +74,7 @@ class ResponsesApi(ModelApi):
             streams=flag_of(members.get("stream")),
             lead=lead,
             handle=handle,
+            in_full=[] if handle is None else _in_full(lead, handle, history[since:]),
         )
 
     def write(self, request: ModelRequest, answer: Rewrite) -> bytes:
@@ -90,9 +92,7 @@ class ResponsesApi(ModelApi):
         """As `ModelApi.without_sidecar`: the provider would refuse our handle, so the summary replaces it."""
         if request.handle is None:
             return None
-        summary = Raw(_message("user", request.handle.summary))
-        items = [*request.lead, summary, *map(Raw, request.history)]
-        return msgspec.json.encode({**request.members, "input": items})
+        return msgspec.json.encode({**request.members, "input": list(map(Raw, request.in_full))})
 
     def compacted(self, request: ModelRequest, handle: Handle) -> tuple[str, bytes]:
         """As `ModelApi.compacted`: one opaque item, which Codex replays from then on."""
@@ -100,7 +100,7 @@ class ResponsesApi(ModelApi):
         if not request.streams:
             return "application/json", msgspec.json.encode(response)
         created: dict[str, object] = {**response, "output": [], "status": "in_progress", "usage": None}
-        [item] = _output(handle)
+        [item] = self._output(handle)
         return "text/event-stream; charset=utf-8", sse(
             [
                 {"type": "response.created", "response": created, "sequence_number": 0},
@@ -117,9 +117,13 @@ class ResponsesApi(ModelApi):
             "created_at": int(time.time()),
             "status": "completed",
             "model": request.model,
-            "output": _output(handle),
+            "output": self._output(handle),
             "usage": _NO_USAGE,
         }
+
+    def _output(self, handle: Handle) -> list[dict[str, object]]:
+        text = handle.encoded(self.key)
+        return [{"type": COMPACTION, "id": f"cmp_{fingerprint(text.encode())}", "encrypted_content": text}]
 
 
 class CompactApi(ResponsesApi):
@@ -135,7 +139,7 @@ class CompactApi(ResponsesApi):
     def _compacted_response(self, request: ModelRequest, handle: Handle) -> dict[str, object]:
         kept = [Raw(item) for item in request.history if role_of(item) == "user"][-1:]
         answer = super()._compacted_response(request, handle)
-        return {**answer, "object": "response.compaction", "output": [*kept, *_output(handle)]}
+        return {**answer, "object": "response.compaction", "output": [*kept, *self._output(handle)]}
 
 
 _NO_USAGE = {
@@ -147,9 +151,8 @@ _NO_USAGE = {
 }
 
 
-def _output(handle: Handle) -> list[dict[str, object]]:
-    text = handle.encoded()
-    return [{"type": COMPACTION, "id": f"cmp_{fingerprint(text.encode())}", "encrypted_content": text}]
+def _in_full(lead: Sequence[Raw], handle: Handle, since: Sequence[bytes]) -> list[bytes]:
+    return [*map(bytes, lead), _message("user", handle.summary), *since]
 
 
 def _type_of(item: bytes) -> str:
@@ -157,12 +160,12 @@ def _type_of(item: bytes) -> str:
     return text_of(found.get("type")) if found is not None else ""
 
 
-def _handle_place(history: Sequence[bytes]) -> tuple[Handle, int] | None:
+def _handle_place(history: Sequence[bytes], key: bytes) -> tuple[Handle, int] | None:
     """The newest of our handles, and the place behind it."""
     for place in range(len(history), 0, -1):
         found = members_of(history[place - 1]) if HANDLE.encode() in history[place - 1] else None
         if found is not None and text_of(found.get("type")) == COMPACTION:
-            handle = Handle.decoded(text_of(found.get("encrypted_content")))
+            handle = Handle.decoded(text_of(found.get("encrypted_content")), key)
             if handle is not None:
                 return handle, place
     return None

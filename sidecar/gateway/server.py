@@ -24,11 +24,11 @@ from sidecar.gateway.responses_api import CompactApi, ResponsesApi
 from sidecar.gateway.savings import SavingsFile, spent_now
 from sidecar.secrecy import masked_text
 
-APIS: dict[str, ModelApi] = {
-    "/v1/messages": MessagesApi(),
-    "/v1/responses": ResponsesApi(),
-    "/v1/responses/compact": CompactApi(),
-    "/v1/chat/completions": ChatApi(),
+APIS: dict[str, type[ModelApi]] = {
+    "/v1/messages": MessagesApi,
+    "/v1/responses": ResponsesApi,
+    "/v1/responses/compact": CompactApi,
+    "/v1/chat/completions": ChatApi,
 }
 """Everything else is passed through unread."""
 
@@ -76,6 +76,7 @@ class Gateway:
         link: EngineLink,
         budgets: Budgets,
         upstreams: Upstreams,
+        key: bytes,
         *,
         answers_compaction: bool = True,
         savings: SavingsFile | None = None,
@@ -83,6 +84,7 @@ class Gateway:
         self._link = link
         self._budgets = budgets
         self._upstreams = upstreams
+        self._apis = {path: api(key) for path, api in APIS.items()}
         self._answers_compaction = answers_compaction
         self._savings = savings
         self._locks: dict[str, asyncio.Lock] = {}
@@ -141,7 +143,7 @@ class Gateway:
             body = await incoming.read()
         except web.HTTPRequestEntityTooLarge:
             return web.Response(status=413, text=f"A request has at most {MOST_BYTES} bytes.\n")
-        api = APIS.get(incoming.path) if incoming.method == "POST" else None
+        api = self._apis.get(incoming.path) if incoming.method == "POST" else None
         if api is None or incoming.headers.get(OPT_OUT, "").lower() == "off":
             return await _Exchange(self, incoming, None, body).forward(body)
         return await self._answer(incoming, api, body)
@@ -229,7 +231,11 @@ class Gateway:
         """The whole URL that a request goes to."""
         if incoming.path.startswith("/v1/messages") or "anthropic-version" in incoming.headers:
             return self._upstreams.anthropic.rstrip("/") + incoming.raw_path
-        return self._upstreams.openai.rstrip("/") + incoming.raw_path.removeprefix("/v1")
+        target = incoming.raw_path
+        # Only a whole step is taken off: what is left goes behind an address, and must not change its host.
+        if re.match(r"/v1(?![^/?#])", target):
+            target = target.removeprefix("/v1")
+        return self._upstreams.openai.rstrip("/") + target
 
     @property
     def http(self) -> aiohttp.ClientSession:

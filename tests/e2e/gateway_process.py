@@ -49,9 +49,13 @@ class Running:
 
     def stored(self) -> list[str]:
         """The messages of the one session, as they are stored."""
-        shown = self._command("list", "--json")
-        [session] = json.loads(shown)["sessions"] if shown else [{"sessionId": ""}]
+        [session] = self.listed() or [{"sessionId": ""}]
         return self._command("export", session["sessionId"]).splitlines()
+
+    def listed(self) -> list[Body]:
+        """The sessions, as `sessions list` shows them."""
+        shown = self._command("list", "--json")
+        return json.loads(shown)["sessions"] if shown else []
 
     def _command(self, verb: str, *arguments: str) -> str:
         namespace = [] if verb == "savings" else ["--namespace", "gateway"]
