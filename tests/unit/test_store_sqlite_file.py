@@ -11,6 +11,7 @@ import pytest
 from sidecar.store import open_store
 from sidecar.store.contract import SessionStore
 from sidecar.store.errors import StoreUnavailable
+from sidecar.store.search import SearchQuery
 from sidecar.store.sqlite.schema import MIGRATIONS, VERSION
 from tests.store_kit import REF, Driver
 
@@ -62,6 +63,27 @@ def test_every_commit_is_synced_and_what_is_erased_is_overwritten(tmp_path: Path
     connection = connect(tmp_path / "store.db", None, busy_ms=1, cache_kib=1024)
     assert [connection.pragma(name) for name in ("synchronous", "secure_delete")] == [2, 1]
     connection.close()
+
+
+def test_a_store_that_a_newer_process_upgrades_while_it_is_open_is_left_alone_from_then_on(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "store.db"
+    with sqlite_store(path) as store:
+        store.append(REF, "a word")
+        other = apsw.Connection(str(path))
+        other.execute(f"PRAGMA user_version = {VERSION + 1}")
+        for request in (
+            lambda: store.append(REF, "of the old form"),
+            lambda: store.texts(REF),
+            lambda: store.run(store.store.search(REF, SearchQuery(text="word"))),
+        ):
+            with pytest.raises(StoreUnavailable, match=f"schema version {VERSION + 1}") as refused:
+                request()
+            assert "Restart with the newer version" in refused.value.hint
+        other.execute(f"PRAGMA user_version = {VERSION}")
+        other.close()
+        assert store.texts(REF) == ["a word"]
 
 
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:

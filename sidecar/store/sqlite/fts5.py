@@ -23,6 +23,7 @@ from sidecar.store.search.scope import MOST_POSITION, place_of, position_of, uid
 from sidecar.store.search.terms import written, written_part
 from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
+from sidecar.store.sqlite.schema import refuse_newer
 
 FORMAT = 2
 """What is made of a text for the index; an index of another format is made anew."""
@@ -385,6 +386,7 @@ class Indexer:
         try:
             connection.execute("BEGIN IMMEDIATE")
             try:
+                refuse_newer(connection)
                 yield
                 connection.execute("COMMIT")
             except BaseException:

@@ -13,6 +13,7 @@ from sidecar.store.spawn import SNAPSHOTS
 from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
+from sidecar.store.sqlite.schema import refuse_newer
 from sidecar.store.sqlite.spawns import SQLiteSpawns
 from sidecar.store.stored import SessionHead, SessionRef, StoredMessage, SummaryNode
 
@@ -60,6 +61,11 @@ class SQLiteLookups(SQLiteReads):
     def begin(self) -> None:
         """Begin a view that later commits do not change."""
         self._cursor.execute("BEGIN")
+        try:
+            refuse_newer(self.connection)
+        except BaseException:
+            self.end()
+            raise
 
     def end(self) -> None:
         """Give the view up."""

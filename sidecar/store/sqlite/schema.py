@@ -313,6 +313,22 @@ def _migrate(connection: Connection, version: int) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
+def refuse_newer(connection: Connection) -> None:
+    """Leave a store alone that another process has upgraded while this one had it open.
+
+    It is called inside a transaction, so that nothing is written in the form of an older version.
+
+    Raises:
+        StoreUnavailable: the store has become newer.
+    """
+    if (version := connection.execute("PRAGMA user_version").get) > VERSION:
+        raise StoreUnavailable(
+            f"a newer context-sidecar has upgraded the store to schema version {version}; "
+            f"this one knows up to {VERSION}",
+            "Restart with the newer version, then repeat the request. What was stored before is kept.",
+        )
+
+
 def checked_version(connection: Connection) -> int:
     """The version of the file's tables, 0 where it has none; nothing is changed.
 

@@ -17,6 +17,7 @@ from sidecar.store.search.scope import SearchReads
 from sidecar.store.sqlite.connection import connect
 from sidecar.store.sqlite.faults import unavailable
 from sidecar.store.sqlite.fts5 import FTS5Reads
+from sidecar.store.sqlite.schema import refuse_newer
 
 _T = TypeVar("_T")
 
@@ -77,6 +78,7 @@ class Searches:
             reads = self._reads()
             reads.connection.execute("BEGIN")
             try:
+                refuse_newer(reads.connection)
                 reads.refresh()
                 return turn.carry_out(start(reads))
             finally:

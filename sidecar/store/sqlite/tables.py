@@ -8,6 +8,7 @@ from sidecar.store.records import MADE_UP, OPENS, MessageRow, SessionRecord
 from sidecar.store.sqlite.buffer import SQLiteBuffers
 from sidecar.store.sqlite.connection import Connection, Value
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads
+from sidecar.store.sqlite.schema import refuse_newer
 from sidecar.store.sqlite.spawns import SQLiteSpawns
 from sidecar.store.stored import Facts, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.writes import DERIVED
@@ -94,6 +95,8 @@ class SQLiteTables(SQLiteReads):
         self.now_ms = now_ms
         self._cursor.execute("BEGIN IMMEDIATE")
         version = self.value("PRAGMA data_version")
+        if version != self._version:
+            refuse_newer(self.connection)
         if version != self._version or len(self._by_uid) > _CACHED or len(self._keys) > _CACHED:
             self.forget()
             self._version = version

@@ -16,7 +16,7 @@ from sidecar.store.search import Extract
 from sidecar.store.sqlite.checkpoints import Checkpoints
 from sidecar.store.sqlite.connection import Connection, connect
 from sidecar.store.sqlite.faults import spoils_the_batch, unavailable
-from sidecar.store.sqlite.schema import prepare
+from sidecar.store.sqlite.schema import prepare, refuse_newer
 from sidecar.store.sqlite.tables import SQLiteTables
 from sidecar.store.submitting import FaultLog, mark_withdrawn
 from sidecar.store.writes import Delete, Write
@@ -92,6 +92,7 @@ class _Preparing:
                     preparer = Preparer(connection, self._extract, parts=self._parts)
                 connection.execute("BEGIN")
                 try:
+                    refuse_newer(connection)
                     unprepared = preparer.read(*wanted)
                 finally:
                     connection.execute("ROLLBACK")
@@ -339,7 +340,7 @@ class Writer:
         try:
             self._made_indexer().purge_at_end()
             self._checkpoints.close()
-        except (apsw.Error, OSError) as error:
+        except (apsw.Error, OSError, StoreUnavailable) as error:
             _faults.report(error)
         finally:
             connection.close()
