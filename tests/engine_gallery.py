@@ -18,14 +18,18 @@ def configured(
     isolation: str,
     limits: str = "compact = 5000",
     environment: dict[str, str] | None = None,
+    more: str = "",
     **options: Any,
 ) -> Host:
-    """A host whose sidecar has the engines of the gallery; `limits` are of the time of their calls."""
+    """A host whose sidecar has the engines of the gallery; `limits` are of the time of their calls.
+
+    `more` stands at the end of the configuration.
+    """
     config = folder / "config.toml"
     config.write_text(
         f'[plugins.load]\npaths = ["{GALLERY}"]\n'
         f'[plugins.entries.gallery]\nisolation = "{isolation}"\nmemoryLimitMb = 256\n'
-        f"[plugins.entries.gallery.timeoutsMs]\n{limits}\n",
+        f"[plugins.entries.gallery.timeoutsMs]\n{limits}\n{more}",
         encoding="utf-8",
     )
     found = {"CONTEXT_SIDECAR_CONFIG": str(config), **(environment or {})}

@@ -154,6 +154,20 @@ def test_an_engine_reaches_nothing_that_is_the_sidecars_alone(tmp_path: Path) ->
     assert reached == ["nothing"] or not landlock_version()
 
 
+def test_an_engine_reaches_no_replaced_store_beside_one_that_lies_elsewhere(tmp_path: Path) -> None:
+    store = tmp_path / "elsewhere" / "my.db"
+    store.parent.mkdir()
+    kept = store.with_name("my.db.replaced-20260101")
+    kept.write_bytes(b"what was said")
+    with configured(tmp_path, "process", more=f'[store]\npath = "{store}"\n') as host:
+        tell(host, "bad looks_around 1")
+        told = {"role": "user", "content": f"{store}\n{kept}"}
+        host.call("context/ingest", sessionId="bad looks_around 1", message=told)
+        reached = host.call("context/compact", sessionId="bad looks_around 1")["reason"].split()
+    assert store.exists()
+    assert reached == ["nothing"] or not landlock_version()
+
+
 def test_the_doctor_says_what_keeps_an_engine_from_the_store(host: Host) -> None:
     said = next(c["message"] for c in host.call("engine/doctor")["checks"] if c["name"] == "engine")
     assert ("cannot open the store" if landlock_version() else "is not confined") in said

@@ -130,11 +130,18 @@ def decorated(message: Message, decorate: Decorate) -> Message:
     return {name: changed(value) for name, value in reversed(message.items())}
 
 
-@pytest.fixture(scope="module", params=DIALECTS)
+@pytest.fixture(
+    scope="module", params=[(dialect, at) for dialect in DIALECTS for at in ("message", "append")]
+)
 def spoken(request: pytest.FixtureRequest) -> Iterator[tuple[Host, Talk]]:
+    """A host that gets memory of its other sessions, in messages or for the end of its own."""
+    dialect, placement = request.param
+    config = {"plugins": {"slots": {"memory": ["history"]}}, "memory": {"placement": placement}}
     with tempfile.TemporaryDirectory(dir=QUICK) as folder:
-        host = Host(Path(folder) / "state", message_format=request.param)
-        yield host, Talk(request.param)
+        host = Host(Path(folder) / "state", message_format=dialect, config=config)
+        other = told(Talk(dialect), [], waiting=False)
+        host.call("context/bootstrap", sessionId="other", messages=other)
+        yield host, Talk(dialect)
         host.close()
 
 
@@ -177,12 +184,11 @@ def comes_back(
     host.call("context/bootstrap", sessionId=session, messages=said)
     if story.engine != "recall":
         host.call("context/compact", sessionId=session, tokenBudget=story.budget, force=True)
-    listed = host.call("context/assemble", sessionId=session, tokenBudget=story.budget, prompt=PROMPT)[
-        "messages"
-    ]
+    answer = host.call("context/assemble", sessionId=session, tokenBudget=story.budget, prompt=PROMPT)
+    listed, appended = answer["messages"], answer.get("userMessageAppend", "")
     made = [message for message in listed if message not in said]
     kinds: set[str] = set()
-    for message in made:
+    for message in [*made, *filter(None, [appended])]:
         text = json.dumps(message)
         assert "[ctx:" in text
         kinds.add(text.partition("[ctx:")[2].partition(":")[0])
@@ -199,8 +205,14 @@ def comes_back(
             host.call("session/delete", sessionId=parent)
     assert history(host, session) == said
     new = talk.turn(99)
+    if appended:
+        new[0] = talk.user(f"{words(5)}\n\n{decorate(appended)}")
     way(host, session, [decorated(message, decorate) for message in made], new)
     assert history(host, session) == [*said, *new]
+    grep = {"kind": "literal", "pattern": "4711 crowns"}
+    found = host.call("tools/call", sessionId=session, name="context_grep", arguments=grep)
+    matches = [match for group in found["structuredContent"]["groups"] for match in group["matches"]]
+    assert [match["position"] for match in matches] == [1], "memory is no word of the user"
     return kinds
 
 
@@ -221,12 +233,13 @@ KINDS = [
     ("recall", 1600, False, {"recall"}),
     ("full", 900, True, {"stub"}),
     ("full", 2600, False, {"noResult"}),
+    ("full", 2600, False, {"memory"}),
 ]
 """Engine, budget, whether a long result waits for its answer, and the kinds of marks that this brings."""
 
 
 def test_every_kind_of_mark_is_known_when_it_comes_back(spoken: tuple[Host, Talk]) -> None:
-    for way, (engine, budget, waiting, kinds) in zip(WAYS, KINDS, strict=True):
+    for way, (engine, budget, waiting, kinds) in zip([*WAYS, by_batch], KINDS, strict=True):
         cut_short = 18 if "noResult" in kinds else None
         told = [Turn(60, 60, interrupted=number == cut_short) for number in range(20)]
         story = Story(told, engine, budget, restarted=False, forks=1, deleted=True, waiting=waiting)

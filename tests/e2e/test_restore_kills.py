@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from sidecar.store.sqlite.upkeep.replacement import remains
 from tests.client_kit import LIMIT_S, SidecarClient, run_cli, user, with_sidecar
+from tests.missing_programs import program
 
 KILLED = """
 import os, sys
@@ -61,6 +66,54 @@ def test_a_restore_killed_between_its_renames_is_finished_by_the_next_start(
     kept = min(state.glob("context.db.replaced-*"), key=lambda path: len(path.name))
     shutil.copy(kept, tmp_path / "context.db")
     assert sessions(tmp_path) == ["replaced"]
+
+
+def test_a_restore_killed_before_its_id_went_to_another_process_is_finished(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    stored(state, "mine")
+    (state / "context.db.restoring").write_text(json.dumps({"pid": os.getpid(), "started": "long ago"}))
+    assert sessions(state) == ["mine"]
+    assert remains(state / "context.db") == []
+
+
+MUTATING = (*("rename", "unlink", "fsync", "fdatasync", "ftruncate", "pwrite64", "fchmod", "link"), "write")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_a_restore_killed_at_any_system_call_loses_neither_store(tmp_path: Path) -> None:
+    stored(tmp_path / "other", "restored")
+    stored(tmp_path / "old", "replaced")
+    copy = tmp_path / "copy.db"
+    assert run_cli("db", "backup", str(copy), state_dir=tmp_path / "other").returncode == 0
+    state = tmp_path / "state"
+    restore = [*(sys.executable, "-P", "-m", "sidecar.cli.main", "db", "restore", str(copy)), "--replace"]
+
+    def traced(*options: str) -> int:
+        shutil.rmtree(state, ignore_errors=True)
+        shutil.copytree(tmp_path / "old", state)
+        command = [program("strace"), "-f", "-o", str(tmp_path / "calls"), *options, *restore]
+        done = subprocess.run([*command, "--state-dir", str(state)], timeout=LIMIT_S, check=False)
+        return done.returncode
+
+    assert traced("-e", f"trace={','.join(MUTATING)}") == 0
+    made = re.findall(r"^\d+ +(\w+)\(", (tmp_path / "calls").read_text(errors="replace"), re.MULTILINE)
+    ends: set[str] = set()
+    for name, count in Counter(made).items():
+        for number in range(1, count + 1):
+            killed = traced("-e", f"trace={name}", "-e", f"inject={name}:signal=KILL:when={number}")
+            assert killed == -signal.SIGKILL
+            [left] = sessions(state)
+            ends.add(left)
+            assert remains(state / "context.db") == [], (name, number)
+            kept = min(state.glob("context.db.replaced-*"), key=lambda path: len(path.name), default=None)
+            if left == "restored":
+                assert kept is not None, (name, number)
+                shutil.rmtree(tmp_path / "kept", ignore_errors=True)
+                (tmp_path / "kept").mkdir()
+                shutil.copy(kept, tmp_path / "kept" / "context.db")
+                assert sessions(tmp_path / "kept") == ["replaced"], (name, number)
+    assert ends == {"restored", "replaced"}
 
 
 def test_what_a_restore_killed_while_copying_has_left_is_removed_by_the_next_start(tmp_path: Path) -> None:

@@ -102,8 +102,9 @@ def _beside(folder: Path, hidden: Sequence[Path]) -> Iterable[Path]:
 
 
 def _is_of(place: Path, hidden: Path) -> bool:
-    """Whether a place is the hidden one, or belongs to it as the log of a database to the database."""
-    return place == hidden or (place.parent == hidden.parent and place.name.startswith(f"{hidden.name}-"))
+    """Whether a place is the hidden one, or belongs to it: a log, or what a restore replaced."""
+    names = (f"{hidden.name}-", f"{hidden.name}.")
+    return place == hidden or (place.parent == hidden.parent and place.name.startswith(names))
 
 
 def _allow(libc: ctypes.CDLL, ruleset: int, place: Path, rights: int) -> None:

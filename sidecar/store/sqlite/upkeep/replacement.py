@@ -20,6 +20,8 @@ _SUFFIXES = ("-journal", "-wal", "-shm", "")
 
 class _Marker(msgspec.Struct):
     pid: int
+    started: str = ""
+    """When that process started, where the system tells: ids are given out again."""
     kept: str | None = None
     """What the store that was there is to be called; set once the copy is whole."""
 
@@ -37,12 +39,12 @@ def fresh_of(path: Path) -> Path:
 def begin(path: Path) -> None:
     """Say that this process makes a copy; whatever an earlier one has left of its own is removed."""
     settle(path)
-    write(marker_of(path), msgspec.json.encode(_Marker(os.getpid())))
+    write(marker_of(path), msgspec.json.encode(_Marker(os.getpid(), _start_of(os.getpid()))))
 
 
 def commit(path: Path, kept: Path) -> None:
     """Give the store that is there the name `kept`, and its own name to the copy."""
-    write(marker_of(path), msgspec.json.encode(_Marker(os.getpid(), kept.name)))
+    write(marker_of(path), msgspec.json.encode(_Marker(os.getpid(), _start_of(os.getpid()), kept.name)))
     _finish(path, kept)
 
 
@@ -73,7 +75,7 @@ def settle(path: Path) -> None:
     marker = _Marker(0)
     with suppress(msgspec.MsgspecError):
         marker = msgspec.json.decode(data, type=_Marker)
-    if marker.pid != os.getpid() and _alive(marker.pid):
+    if marker.pid != os.getpid() and _alive(marker.pid) and _start_of(marker.pid) == marker.started:
         raise StoreUnavailable(
             "the store is being restored", "Wait for `context-sidecar db restore` to end.", retryable=True
         )
@@ -91,6 +93,16 @@ def _finish(path: Path, kept: Path) -> None:
                 path.with_name(path.name + suffix).rename(kept.with_name(kept.name + suffix))
         fresh.rename(path)
     abandon(path)
+
+
+def _start_of(pid: int) -> str:
+    """The boot and the tick at which a process started; empty where the system does not tell."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return f"{boot} {int(fields[19])}"
+    except (OSError, ValueError, IndexError):
+        return ""
 
 
 def _alive(pid: int) -> bool:
