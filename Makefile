@@ -60,8 +60,8 @@ host-openclaw: $(INSTALLED) openclaw-plugin
 	cd clients/openclaw && npm run check && npm test && npm run test-hosts
 
 host-frameworks: $(INSTALLED) .tools/frameworks/.installed
-	$(BIN)/pyright --pythonpath .tools/frameworks/bin/python sidecar/integrations/*.py
-	@PYTHONPATH=$(CURDIR) .tools/frameworks/bin/python -m pytest -q tests/frameworks $(ARGS)
+	$(BIN)/pyright -p .ci/pyright-frameworks.json --pythonpath .tools/frameworks/bin/python
+	@PYTHONPATH=$(CURDIR) .tools/frameworks/bin/python -m pytest -q -n 2 tests/frameworks $(ARGS)
 
 .tools/frameworks/.installed: .ci/frameworks.lock
 	$(BIN)/python -m venv --clear $(@D)
@@ -163,7 +163,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header 
 
 EXTRAS := regex tokens postgres lsp http mcp inspect semantic otel
 # Agent frameworks bring packages by the dozen, and bounds of their own: they have an environment of their own.
-FRAMEWORKS := langchain
+FRAMEWORKS := agent-framework langchain openai-agents pydantic-ai
 
 lock: $(BIN)/uv ## Resolve the dependencies again into the lock files
 	$(LOCK) $(EXTRAS:%=--extra %) --group dev pyproject.toml -o requirements.lock

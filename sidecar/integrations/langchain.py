@@ -8,10 +8,9 @@ that are kept are the very objects of the state, others are made of what the sid
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Unpack, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ToolCallRequest
@@ -30,18 +29,18 @@ from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.runtime import Runtime
 
-from sidecar.client import SidecarClient
-from sidecar.client.errors import InvalidParams
 from sidecar.client.messages import AssembledContext
-from sidecar.client.sidecar_client import DEFAULT_COMMAND
-from sidecar.integrations.shared import TIMEOUT_S, Complete, SharedSidecar, Work
+from sidecar.integrations.agent_context import (
+    NOTHING_FOUND,
+    AgentContext,
+    AgentOptions,
+    Run,
+    dumped,
+    restored,
+)
+from sidecar.integrations.shared import Complete, Work
 from sidecar.protocol.runtime import CompleteRuntimeParams
 
-HOST = "langchain"
-_CONFIG: Mapping[str, object] = {"memory": {"placement": "message"}}
-"""The state of a graph keeps the user's messages as they are, so that nothing can be appended to them."""
-_SHARED: dict[str, SharedSidecar] = {}
-"""The processes of this program, by their options: agents with the same ones share a process."""
 _CALLS = frozenset(("tool_use", "tool_call", "function_call", "input_json_delta"))
 """Kinds of content blocks that say again what `tool_calls` says."""
 
@@ -49,54 +48,20 @@ _CALLS = frozenset(("tool_use", "tool_call", "function_call", "input_json_delta"
 class SidecarMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Lets an engine of the sidecar decide what the model sees.
 
-    `token_budget` is for the messages, without system prompt and tools. The session is the thread of the run;
-    a run without one gets a session named after its first message. With `summaries="model"` an engine may ask
-    the agent's own model for summaries, otherwise they are made without one. `tools=False` keeps the tools
-    from the model that look up what it does not see any more.
+    The session is the thread of the run; a run without one gets a session named after its first message.
     """
 
-    def __init__(
-        self,
-        *,
-        engine: str | None = None,
-        token_budget: int | None = None,
-        agent_id: str | None = None,
-        summaries: Literal["model", "deterministic"] = "deterministic",
-        tools: bool = True,
-        namespace: str | None = None,
-        state_dir: str | Path | None = None,
-        config: Mapping[str, object] | None = None,
-        command: Sequence[str] = DEFAULT_COMMAND,
-        timeout_s: float = TIMEOUT_S,
-    ) -> None:
+    def __init__(self, **options: Unpack[AgentOptions]) -> None:
         super().__init__()
-        self._budget = token_budget
-        self._agent_id = agent_id
-        self._completes = summaries == "model"
-        self._children: set[str] = set()
-        """Sessions of subagents at work."""
-        self._offers_tools = tools
-        options: dict[str, Any] = {
-            "engine": engine,
-            "namespace": namespace,
-            "state_dir": str(state_dir) if state_dir else None,
-            "config": {**_CONFIG, **(config or {})},
-            "command": tuple(command),
-            "timeout_s": timeout_s,
-            "completes": self._completes,
-        }
-        key = json.dumps(options, sort_keys=True, default=str)
-        if key not in _SHARED:
-            _SHARED[key] = SharedSidecar(message_format="openai", host=HOST, **options)
-        self.sidecar = _SHARED[key]
+        # A model of LangChain answers in any thread, so that nobody has to wait for summaries.
+        self._context = AgentContext("langchain", "openai", options, waits=False)
+        self.sidecar = self._context.sidecar
         """The process that serves this agent."""
 
     @cached_property
     def tools(self) -> list[BaseTool]:  # type: ignore[override]
         """The tools of the engine; asking for them starts the sidecar."""
-        if not self._offers_tools:
-            return []
-        found = self.sidecar.ask(lambda client: client.tools(agent_id=self._agent_id), "tools/list")
+        found = self.sidecar.ask(self._context.tool_definitions, "tools/list")
         return [_described(t.name, t.description, bytes(t.input_schema)) for t in found or ()]
 
     # What the framework calls
@@ -148,65 +113,18 @@ class SidecarMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     # What the sidecar is asked
 
     def _assemble(self, request: ModelRequest[Any], raw: list[bytes]) -> Work[AssembledContext]:
-        session, parent = place(request.messages)
-        if self._completes:
-            self.sidecar.use_model(session, completed_by(request.model))
-
-        async def work(client: SidecarClient) -> AssembledContext:
-            if parent is not None:
-                await self._spawned(client, session, parent)
-            return await client.assemble(session, self._budget, raw, agent_id=self._agent_id)
-
-        return work
-
-    async def _spawned(self, client: SidecarClient, session: str, parent: str) -> None:
-        """Let the sidecar know whose child a session is; known ones stay as they are."""
-        if session in self._children:
-            return
-        self._children.add(session)
-        await client.prepare_spawn(
-            parent,
-            session,
-            "isolated",
-            parent_session_id=parent,
-            child_session_id=session,
-            agent_id=self._agent_id,
-        )
+        return self._context.assembling(place(request.messages), raw, completed_by(request.model))
 
     def _commit(self, messages: Sequence[BaseMessage]) -> Work[None]:
-        session, parent = place(messages)
         # What came before has been shown by `context/assemble`, and becomes history together with this.
         begins = max((n for n, m in enumerate(messages) if isinstance(m, HumanMessage)), default=0)
         turn = [encoded(message) for message in messages[begins:]]
         key = str(messages[-1].id or len(messages)) if messages else ""
-
-        async def work(client: SidecarClient) -> None:
-            if turn:
-                await client.commit_turn(session, key, turn, agent_id=self._agent_id)
-            if turn and self._completes:
-                # The model takes its time: the next turn does not wait for it.
-                self.sidecar.go_on(self._compacted(client, session), "context/compact")
-            if parent is not None:
-                self._children.discard(session)
-                await client.subagent_ended(session, "completed", agent_id=self._agent_id)
-
-        return work
-
-    async def _compacted(self, client: SidecarClient, session: str) -> None:
-        await client.compact(session, self._budget, compaction_target="threshold", agent_id=self._agent_id)
+        return self._context.committing(place(messages), key, turn)
 
     def _call(self, request: ToolCallRequest) -> Work[str]:
-        session, _ = place(request.state["messages"])
-        name, arguments = request.tool_call["name"], request.tool_call["args"]
-
-        async def work(client: SidecarClient) -> str:
-            try:
-                found = await client.call_tool(session, name, arguments, agent_id=self._agent_id)
-            except InvalidParams as error:
-                return f"Wrong arguments: {error}"
-            return "\n".join(part.text for part in found.content)
-
-        return work
+        call = request.tool_call
+        return self._context.calling(place(request.state["messages"]).session, call["name"], call["args"])
 
 
 def _described(name: str, description: str, schema: bytes) -> BaseTool:
@@ -221,18 +139,19 @@ def _described(name: str, description: str, schema: bytes) -> BaseTool:
 
 
 def _result(request: ToolCallRequest, text: str | None) -> ToolMessage:
-    shown = text or "The earlier conversation cannot be looked up at the moment."
-    return ToolMessage(shown, tool_call_id=request.tool_call["id"], name=request.tool_call["name"])
+    return ToolMessage(
+        text or NOTHING_FOUND, tool_call_id=request.tool_call["id"], name=request.tool_call["name"]
+    )
 
 
-def place(messages: Sequence[BaseMessage]) -> tuple[str, str | None]:
+def place(messages: Sequence[BaseMessage]) -> Run:
     """The session of the run that calls, and that of the run whose tool has started it, if one has."""
     configurable = ensure_config().get("configurable", {})
     first = next((str(message.id) for message in messages if message.id), "run")
     thread = str(configurable.get("thread_id") or first)
     # Inside of a subagent the namespace names the tool call of its parent before the step that runs now.
     above = str(configurable.get("checkpoint_ns") or "").split("|")[:-1]
-    return ("/".join([thread, *above]), "/".join([thread, *above[:-1]])) if above else (thread, None)
+    return Run("/".join([thread, *above]), "/".join([thread, *above[:-1]])) if above else Run(thread)
 
 
 def completed_by(model: BaseChatModel) -> Complete:
@@ -251,10 +170,7 @@ def completed_by(model: BaseChatModel) -> Complete:
 
 def changed(request: ModelRequest[Any], raw: Sequence[bytes], answer: AssembledContext) -> ModelRequest[Any]:
     """The request with the messages of the answer, those that are kept as the objects that they were."""
-    kept: dict[bytes, list[AnyMessage]] = {}
-    for message, body in zip(reversed(request.messages), reversed(raw), strict=True):
-        kept.setdefault(body, []).append(message)
-    messages = [kept[body].pop() if kept.get(body) else made(body) for body in answer.bodies]
+    messages = restored(request.messages, raw, answer.bodies, made)
     addition = answer.system_prompt_addition
     if not addition:
         return request.override(messages=messages)
@@ -287,7 +203,7 @@ def encoded(message: BaseMessage) -> bytes:
             told |= {"name": message.name} if message.name else {}
         case _:
             pass
-    return json.dumps(told, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
+    return dumped(told)
 
 
 def _role(message: BaseMessage) -> str:

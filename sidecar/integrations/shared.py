@@ -43,6 +43,10 @@ _MOST_MODELS = 1_000
 _log = logging.getLogger(__name__)
 
 
+class _StillDown(ConnectionError):
+    """The sidecar did not start, and it is too early to try again."""
+
+
 class SharedSidecar:
     """A sidecar that is started on first use, again after it has died, and ends with the program."""
 
@@ -165,7 +169,7 @@ class SharedSidecar:
                 with suppress(Exception):
                     await dead.close()
             if time.monotonic() < self._not_before:
-                raise ConnectionError("the sidecar did not start a moment ago")
+                raise _StillDown("the sidecar did not start a moment ago")
             client = self._made()
             try:
                 await client.open()
@@ -199,7 +203,9 @@ class SharedSidecar:
         return await asyncio.to_thread(complete, params)
 
     def _report(self, error: Exception, purpose: str) -> None:
-        _log.warning("the agent goes on without the sidecar: %s failed: %s", purpose, error)
+        # A line when it fails to start is enough; the calls until the next attempt say nothing new.
+        level = logging.DEBUG if isinstance(error, _StillDown) else logging.WARNING
+        _log.log(level, "the agent goes on without the sidecar: %s failed: %s", purpose, error)
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import re
-import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,14 +21,19 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from sidecar.client import SidecarClient
 from sidecar.integrations.langchain import SidecarMiddleware
-from sidecar.tokens.estimate import EstimateCounter
-
-SERVE = (sys.executable, "-P", "-m", "sidecar.cli.main", "serve")
-README = Path(__file__).parents[2] / "sidecar" / "integrations" / "README.md"
-BUDGET = 6_000
-COUNTER = EstimateCounter()
+from tests.frameworks.kit import (
+    BUDGET,
+    CALLS,
+    SUMMARY,
+    TURNS,
+    kill,
+    place,
+    question,
+    run_readme,
+    stored,
+    tokens,
+)
 
 
 class Scripted(GenericFakeChatModel):
@@ -83,9 +85,9 @@ class Watch(AgentMiddleware[Any, Any, Any]):
 
 
 @tool
-def look(place: int) -> str:
+def look(number: int) -> str:
     """Look at a place."""
-    return f"place {place}: " + "grass and stones " * 60
+    return place(number)
 
 
 def called(name: str, id: str, **arguments: Any) -> AIMessage:
@@ -95,16 +97,15 @@ def called(name: str, id: str, **arguments: Any) -> AIMessage:
 def looking(turns: int, recalls: int | None = None) -> Iterator[AIMessage]:
     """Two calls of a tool in each turn, and a look at what was said in one of them."""
     for turn in range(turns):
-        yield called("look", f"a{turn}", place=turn)
-        yield called("look", f"b{turn}", place=turn + 100)
+        yield called("look", f"a{turn}", number=turn)
+        yield called("look", f"b{turn}", number=turn + 100)
         if turn == recalls:
             yield called("context_search", f"s{turn}", mode="search", query="the first heron")
         yield AIMessage(f"Done with {turn}.")
 
 
 def asked(turn: int) -> dict[str, Any]:
-    heron = " I saw the first heron of the year in Bergen." if turn == 0 else ""
-    return {"messages": [HumanMessage(f"Question {turn}?{heron}")]}
+    return {"messages": [HumanMessage(question(turn))]}
 
 
 def on(thread: str) -> dict[str, Any]:
@@ -130,50 +131,19 @@ def is_valid(messages: Sequence[BaseMessage]) -> bool:
     return not open_calls
 
 
-def stored(state: Path) -> dict[str, int]:
-    """The sessions in the store of a sidecar, and how many messages each has."""
-
-    async def look_up() -> dict[str, int]:
-        async with SidecarClient.start(SERVE, state_dir=state, host="langchain") as client:
-            return {entry.session_id: entry.message_count async for entry in client.sessions()}
-
-    return asyncio.run(look_up())
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path / "state"
-
-
-@pytest.fixture
-def side(state: Path) -> Iterator[Callable[..., SidecarMiddleware]]:
-    made: list[SidecarMiddleware] = []
-
-    def make(**options: Any) -> SidecarMiddleware:
-        settings = {"token_budget": BUDGET, "state_dir": state, "command": SERVE, **options}
-        made.append(SidecarMiddleware(**settings))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.sidecar.close()
-
-
 @pytest.mark.parametrize("engine", ["default", "recall", "full"])
 def test_forty_turns_past_the_budget_and_a_sidecar_that_is_killed(
-    engine: str, side: Callable[..., SidecarMiddleware], state: Path
+    engine: str, make: Callable[..., SidecarMiddleware], state: Path
 ) -> None:
-    middleware, before, behind = side(engine=engine), Watch("before"), Watch("behind")
-    model = Scripted(messages=looking(40, recalls=30), saw=[])
+    middleware, before, behind = make(SidecarMiddleware, engine=engine), Watch("before"), Watch("behind")
+    model = Scripted(messages=looking(TURNS, recalls=30), saw=[])
 
     @tool
-    def look(place: int) -> str:
+    def look(number: int) -> str:
         """Look at a place."""
-        if place == 20:
-            pid = middleware.sidecar.pid
-            assert pid is not None
-            os.kill(pid, signal.SIGKILL)
-        return f"place {place}: " + "grass and stones " * 60
+        if number == 20:
+            kill(middleware.sidecar.pid)
+        return place(number)
 
     agent = create_agent(
         model,
@@ -182,17 +152,17 @@ def test_forty_turns_past_the_budget_and_a_sidecar_that_is_killed(
         middleware=[before, middleware, behind],
         checkpointer=InMemorySaver(),
     )
-    for turn in range(40):
+    for turn in range(TURNS):
         result = agent.invoke(asked(turn), on("walk"))
     whole = result["messages"]
-    assert len(whole) == 40 * 6 + 2
+    assert len(whole) == 6 * TURNS + 2
     assert [m.content for m in whole if isinstance(m, HumanMessage)] == [
-        asked(turn)["messages"][0].content for turn in range(40)
+        question(turn) for turn in range(TURNS)
     ]
-    assert len(behind.requests) == len(model.saw) == 121
+    assert len(behind.requests) == len(model.saw) == CALLS
     for given, chosen in zip(before.requests, behind.requests, strict=True):
         assert is_valid(chosen)
-        assert sum(COUNTER.count(str(message.content)) for message in chosen) <= BUDGET
+        assert tokens(str(message.content) for message in chosen) <= BUDGET
         objects = {id(message) for message in given}
         others = [message for message in chosen if id(message) not in objects]
         assert all("[ctx:" in str(message.content) for message in others)
@@ -200,15 +170,15 @@ def test_forty_turns_past_the_budget_and_a_sidecar_that_is_killed(
     found = next(m for m in whole if isinstance(m, ToolMessage) and m.name == "context_search")
     assert "Bergen" in str(found.content)
     middleware.sidecar.close()
-    assert stored(state) == {"walk": len(whole)}
+    assert stored(state, "langchain") == {"walk": len(whole)}
 
 
-def test_a_list_that_fits_goes_to_the_model_as_it_is(side: Callable[..., SidecarMiddleware]) -> None:
+def test_a_list_that_fits_goes_to_the_model_as_it_is(make: Callable[..., SidecarMiddleware]) -> None:
     before, behind = Watch("before"), Watch("behind")
     agent = create_agent(
         Scripted(messages=looking(2), saw=[]),
         [look],
-        middleware=[before, side(engine="default"), behind],
+        middleware=[before, make(SidecarMiddleware, engine="default"), behind],
         checkpointer=InMemorySaver(),
     )
     for turn in range(2):
@@ -218,9 +188,9 @@ def test_a_list_that_fits_goes_to_the_model_as_it_is(side: Callable[..., Sidecar
 
 
 def test_agents_stream_at_once_and_see_their_own_threads_alone(
-    side: Callable[..., SidecarMiddleware], state: Path
+    make: Callable[..., SidecarMiddleware], state: Path
 ) -> None:
-    middleware = side(engine="default")
+    middleware = make(SidecarMiddleware, engine="default")
     saw: dict[str, Watch] = {}
 
     async def converse(name: str) -> int:
@@ -247,11 +217,11 @@ def test_agents_stream_at_once_and_see_their_own_threads_alone(
         assert not any(f"I am {other}" in text(messages) for messages in saw[name].requests)
         assert any("[ctx:summary" in text(messages) for messages in saw[name].requests)
     middleware.sidecar.close()
-    assert stored(state) == {"anna": 120, "boris": 120}
+    assert stored(state, "langchain") == {"anna": 120, "boris": 120}
 
 
-def test_a_subagent_has_a_session_of_its_own(side: Callable[..., SidecarMiddleware], state: Path) -> None:
-    middleware = side(engine="default")
+def test_a_subagent_has_a_session_of_its_own(make: Callable[..., SidecarMiddleware], state: Path) -> None:
+    middleware = make(SidecarMiddleware, engine="default")
     child = create_agent(Scripted(messages=looking(2), saw=[]), [look], middleware=[middleware])
 
     @tool
@@ -266,18 +236,18 @@ def test_a_subagent_has_a_session_of_its_own(side: Callable[..., SidecarMiddlewa
     result = agent.invoke(asked(0), on("parent"))
     assert str(result["messages"][2].content) == "Done with 0."
     middleware.sidecar.close()
-    sessions = stored(state)
+    sessions = stored(state, "langchain")
     assert sessions.pop("parent") == 4
     [(name, count)] = sessions.items()
     assert name.startswith("parent/delegate:" if "delegate" in name else "parent/tools:") and count == 6
 
 
 def test_a_thread_goes_on_after_a_restart_from_the_checkpoint_of_the_framework(
-    side: Callable[..., SidecarMiddleware], state: Path, tmp_path: Path
+    make: Callable[..., SidecarMiddleware], state: Path, tmp_path: Path
 ) -> None:
     saw: list[Watch] = []
     for first, end in ((0, 20), (20, 30)):
-        middleware = side(engine="default")
+        middleware = make(SidecarMiddleware, engine="default")
         saw.append(Watch("behind"))
         script = (message for message in list(looking(30))[3 * first :])
         with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
@@ -291,14 +261,13 @@ def test_a_thread_goes_on_after_a_restart_from_the_checkpoint_of_the_framework(
                 result = agent.invoke(asked(turn), on("long"))
         middleware.sidecar.close()
     assert len(result["messages"]) == 180
-    assert stored(state) == {"long": 180}
-    summary = re.compile(r"\[ctx:summary:\S+\]")
-    assert summary.search(text(saw[0].requests[-1])) and summary.search(text(saw[1].requests[0]))
+    assert stored(state, "langchain") == {"long": 180}
+    assert SUMMARY.search(text(saw[0].requests[-1])) and SUMMARY.search(text(saw[1].requests[0]))
     assert len(saw[1].requests[0]) < 90
 
 
 def test_the_agents_own_model_writes_summaries_where_that_is_wanted(
-    side: Callable[..., SidecarMiddleware],
+    make: Callable[..., SidecarMiddleware],
 ) -> None:
     class Summarising(Scripted):
         def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
@@ -311,7 +280,7 @@ def test_the_agents_own_model_writes_summaries_where_that_is_wanted(
     agent = create_agent(
         Summarising(messages=looking(30), saw=[]),
         [look],
-        middleware=[side(engine="default", summaries="model"), behind],
+        middleware=[make(SidecarMiddleware, engine="default", summaries="model"), behind],
         checkpointer=InMemorySaver(),
     )
     for turn in range(30):
@@ -320,26 +289,22 @@ def test_the_agents_own_model_writes_summaries_where_that_is_wanted(
 
 
 def test_without_a_sidecar_the_agent_runs_on(
-    side: Callable[..., SidecarMiddleware], caplog: pytest.LogCaptureFixture
+    make: Callable[..., SidecarMiddleware], caplog: pytest.LogCaptureFixture
 ) -> None:
-    middleware, behind = side(command=("/no/such/program",)), Watch("behind")
+    middleware, behind = make(SidecarMiddleware, command=("/no/such/program",)), Watch("behind")
     model = Scripted(messages=looking(3), saw=[])
     with caplog.at_level(logging.WARNING):
         agent = create_agent(model, [look], middleware=[middleware, behind], checkpointer=InMemorySaver())
         for turn in range(3):
             result = agent.invoke(asked(turn), on("alone"))
     assert len(result["messages"]) == 18 and len(behind.requests[-1]) == 17
-    assert "goes on without the sidecar" in caplog.text
+    assert [caplog.text.count(part) for part in ("goes on without the sidecar", "/no/such/program")] == [1, 1]
 
 
-def test_the_lines_of_the_readme_run(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    [code] = re.findall(r"```python\n# langchain\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    monkeypatch.setenv("CONTEXT_SIDECAR_STATE_DIR", str(state))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    names: dict[str, Any] = {
-        "model": Scripted(messages=iter([AIMessage("Good morning.")]), saw=[]),
-        "tools": [look],
-    }
-    exec(compile(code, "README.md", "exec"), names)
+@pytest.mark.usefixtures("installed")
+def test_the_lines_of_the_readme_run(state: Path) -> None:
+    model = Scripted(messages=iter([AIMessage("Good morning.")]), saw=[])
+    names: dict[str, Any] = run_readme("langchain", {"model": model, "tools": [look]})
     assert names["result"]["messages"][-1].content == "Good morning."
     names["middleware"].sidecar.close()
+    assert stored(state, "langchain") == {"a-thread": 2}
