@@ -10,6 +10,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import psycopg
 
@@ -114,6 +115,16 @@ class PostgresServer:
             _wait_for_end(children)
             (self._data / "postmaster.pid").unlink(missing_ok=True)
 
+    def pause(self) -> None:
+        """Let none of its processes go on, while the machine still takes what is sent to it."""
+        for pid in (self.pid, *_children(self.pid)):
+            _signal(pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let them go on."""
+        for pid in (self.pid, *_children(self.pid)):
+            _signal(pid, signal.SIGCONT)
+
     def stop(self) -> None:
         """End it in order."""
         process, self._process = self._process, None
@@ -140,6 +151,66 @@ class PostgresServer:
         if self._user is None:
             return common
         return {**common, "user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
+
+
+class Pooler:
+    """PgBouncer in front of a server, on a Unix socket of its own."""
+
+    def __init__(
+        self,
+        server: PostgresServer,
+        mode: Literal["transaction", "session"] = "transaction",
+        *,
+        size: int = 20,
+        settings: str = "",
+    ) -> None:
+        """`size` is the number of connections to the server at most; `settings` are further lines."""
+        program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin") or leave_out("pgbouncer")
+        self._folder = Path(tempfile.mkdtemp(prefix="sidecar-pooler-"))
+        user = _owner()
+        config = self._folder / "pgbouncer.ini"
+        config.write_text(
+            f"""
+[databases]
+postgres = host={server.socket_path.rpartition("/")[0]} user=tests dbname=postgres
+[pgbouncer]
+listen_addr =
+unix_socket_dir = {self._folder}
+listen_port = 6432
+auth_type = any
+admin_users = tests
+pool_mode = {mode}
+default_pool_size = {size}
+max_client_conn = 2000
+{settings}
+""",
+            encoding="utf-8",
+        )
+        if user is not None:
+            os.chown(self._folder, user.pw_uid, user.pw_gid)
+            os.chown(config, user.pw_uid, user.pw_gid)
+        self._folder.chmod(0o755)
+        identity = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        with (self._folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [program, "-q", config], stdout=log, stderr=log, cwd=self._folder, **identity
+            )
+        deadline = time.monotonic() + LIMIT_S
+        while not (self._folder / ".s.PGSQL.6432").exists():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError((self._folder / "log").read_text())
+            time.sleep(0.02)
+
+    @property
+    def url(self) -> str:
+        """The connection to the server's database by way of the pooler."""
+        return f"host={self._folder} port=6432 user=tests dbname=postgres"
+
+    def remove(self) -> None:
+        """End it, and remove its directory."""
+        self._process.kill()
+        self._process.wait(LIMIT_S)
+        shutil.rmtree(self._folder)
 
 
 def _owner() -> pwd.struct_passwd | None:
@@ -187,6 +258,16 @@ def _is_zombie(pid: int) -> bool:
 
 
 _shared: list[PostgresServer] = []
+_poolers: dict[str, Pooler] = {}
+
+
+def shared_pooler(mode: Literal["transaction", "session"]) -> Pooler:
+    """A pooler in front of the server of this test run."""
+    if mode not in _poolers:
+        server = shared_server()
+        pooler = _poolers[mode] = Pooler(server, mode)
+        atexit.register(pooler.remove)
+    return _poolers[mode]
 
 
 def shared_server() -> PostgresServer:

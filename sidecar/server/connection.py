@@ -219,8 +219,16 @@ class SidecarApplication:
 
         by_host = settings.store.url_by_host
         try:
-            parts = settings.search_substrings
-            store = open_store(kind, path, url=url, extract=extract, url_by_host=by_host, parts=parts)
+            store = open_store(
+                kind,
+                path,
+                url=url,
+                extract=extract,
+                url_by_host=by_host,
+                parts=settings.search_substrings,
+                connections=settings.store.connections,
+                prepare=settings.store.prepare,
+            )
             store.gather = self._peer.cork
             await store.open()
         except StoreError as error:

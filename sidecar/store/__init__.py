@@ -21,12 +21,15 @@ def open_store(
     extract: Extract | None = None,
     url_by_host: bool = False,
     parts: bool | None = None,
+    connections: int = 3,
+    prepare: Literal["auto", "on", "off"] = "auto",
 ) -> MemoryStore | SQLiteStore | PostgresStore:
     """A store of this kind, not yet opened; `path` is the SQLite file, `url` the PostgreSQL connection.
 
     `extract` reads what is searched of a message; without it that is the whole body as text. Nothing of the
     operator's is shown to a server whose url the host has named. `parts` says whether parts of words are
-    indexed; by default they are in SQLite and in memory, and not in PostgreSQL.
+    indexed; by default they are in SQLite and in memory, and not in PostgreSQL. At most `connections` to
+    PostgreSQL are open; `prepare` says whether statements are prepared, by default unless there is a pooler.
 
     Raises:
         ValueError: the kind is unknown, or its file or connection is not told.
@@ -45,7 +48,14 @@ def open_store(
     if kind == "postgres":
         if url is None:
             raise ValueError("a postgres store needs the url of its database")
-        return _postgres(url, extract, url_by_host=url_by_host, parts=parts is True)
+        return _postgres_store()(
+            url,
+            extract=extract,
+            url_by_host=url_by_host,
+            parts=parts is True,
+            connections=connections,
+            prepare=prepare,
+        )
     raise ValueError(f"there is no store of the kind {kind!r}")
 
 
@@ -56,7 +66,7 @@ def open_buffer(store: HoldsBuffers, namespace: str, engine: str) -> BufferStore
     return Buffer(store, namespace, engine)
 
 
-def _postgres(url: str, extract: Extract | None, *, url_by_host: bool, parts: bool) -> PostgresStore:
+def _postgres_store() -> type[PostgresStore]:
     try:
         from sidecar.store.postgres.store import PostgresStore
     except ImportError as error:
@@ -66,4 +76,4 @@ def _postgres(url: str, extract: Extract | None, *, url_by_host: bool, parts: bo
         raise StoreUnavailable(
             "the PostgreSQL driver is not installed", f"Install it: {install_command('postgres')}"
         ) from error
-    return PostgresStore(url, extract=extract, url_by_host=url_by_host, parts=parts)
+    return PostgresStore

@@ -11,7 +11,7 @@ from sidecar.conformance.store.places import MemoryPlace, SQLitePlace
 from sidecar.store import open_store
 from sidecar.store.contract import SessionStore
 from sidecar.store.search import Extract
-from tests.postgres_server import shared_server
+from tests.postgres_server import shared_pooler, shared_server
 
 
 class PostgresPlace:
@@ -29,6 +29,14 @@ class PostgresPlace:
         pass
 
 
+class PooledPlace(PostgresPlace):
+    """The same server, where every transaction may have another connection to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._url = shared_pooler("transaction").url
+
+
 class Case(NamedTuple):
     """A check on one of our stores."""
 
@@ -41,6 +49,7 @@ PLACES: dict[str, type[MemoryPlace | SQLitePlace | PostgresPlace]] = {
     "memory": MemoryPlace,
     "sqlite": SQLitePlace,
     "postgres": PostgresPlace,
+    "pooled postgres": PooledPlace,
 }
 CASES = [
     Case(kind, place, check)

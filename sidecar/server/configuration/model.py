@@ -25,6 +25,10 @@ class Store(Part):
     """The SQLite file; default `context.db` in the state directory."""
     url: str | None = None
     """The PostgreSQL connection, for `postgres`."""
+    connections: int = Field(default=3, ge=1, le=100)
+    """Connections to PostgreSQL at most; idle ones are closed after 30 seconds."""
+    prepare: Literal["auto", "on", "off"] = "auto"
+    """Whether statements are prepared on the server; `auto` does so unless there is a pooler."""
 
 
 class Slots(Part):

@@ -371,6 +371,8 @@ def _merged(
             path=Path(merged.store.path).expanduser() if merged.store.path else None,
             url=merged.store.url,
             url_by_host=_names_server(overrides),
+            connections=merged.store.connections,
+            prepare=merged.store.prepare,
         ),
         engine=engine or _slot(overrides) or environ.get(ENV_ENGINE) or merged.plugins.slots.contextEngine,
         entries={

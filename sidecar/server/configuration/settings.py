@@ -34,6 +34,8 @@ class StoreSettings(Struct, frozen=True, kw_only=True):
     url: str | None = None
     url_by_host: bool = False
     """True where the host names the server: then nothing of the operator's meets it."""
+    connections: int = 3
+    prepare: Literal["auto", "on", "off"] = "auto"
 
 
 class MemorySettings(Struct, frozen=True, kw_only=True):

@@ -1,12 +1,19 @@
-"""Connections to the server, typed and set up for durable writes."""
+"""Connections to the server, typed, with a deadline, and without state that another transaction could miss.
 
+A pooler in transaction mode gives every transaction another connection to the server. So nothing is set for a
+session: each transaction begins with `begin_writing` or `begin_reading`, which set what it needs for itself.
+"""
+
+import math
 import os
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
 
 from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.escaping import adapt
@@ -28,19 +35,37 @@ _DEFAULTS = {
     "tcp_user_timeout": "15000",
 }
 """Seconds, but for `tcp_user_timeout` (milliseconds). What the connection's url says wins."""
+_ENCODING = {"client_encoding": "UTF8"}
 
-# The server watches the connection as we do: what a machine that has vanished had claimed becomes free.
-_SETUP = f"""
-    SET search_path = {SCHEMA};
-    SET client_encoding = 'UTF8';
-    SET lock_timeout = '10s';
-    SET idle_in_transaction_session_timeout = '60s';
+_PREPARE_FROM = 5
+"""Times that a statement is run before it is prepared."""
+_LONGEST_READ_S = 3600.0
+_LEAST_CONNECT_S = 2
+"""psycopg tries one address for no shorter time."""
+_SESSION = """
     SET tcp_keepalives_idle = 10;
     SET tcp_keepalives_interval = 5;
     SET tcp_keepalives_count = 3;
-    SET tcp_user_timeout = '15s';
-    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+    SET tcp_user_timeout = '15s'
 """
+"""The server watches the connection as we do: what a machine that has vanished had locked becomes free."""
+# A statement_timeout would end the wait of a COMMIT for a standby, and report the commit as done.
+_WRITING = f"""
+    SELECT set_config('search_path', '{SCHEMA}', true),
+        set_config('idle_in_transaction_session_timeout', '60s', true),
+        set_config('lock_timeout', '10s', true),
+        set_config('statement_timeout', '0', true),
+        set_config('synchronous_commit',
+            coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)
+"""
+_READING = f"""
+    BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+    SET LOCAL search_path = {SCHEMA};
+    SET LOCAL idle_in_transaction_session_timeout = '60s';
+"""
+
+Prepare = Literal["auto", "on", "off"]
+"""Whether statements are prepared on the server: `auto` does so unless there is a pooler in between."""
 
 
 class Cursor(Protocol):
@@ -57,10 +82,19 @@ class Connection(Protocol):
     """The part of `psycopg.Connection` that is used here."""
 
     def cursor(self, *, binary: bool) -> Cursor: ...
+
+    deadline: float
+    """When statements give up, by the monotonic clock; the connection is of no use after that."""
+
     def pipeline(self) -> AbstractContextManager[Any]: ...
     def close(self) -> None: ...
+    def run(self, statements: str) -> None: ...
     @property
     def closed(self) -> bool: ...
+    @property
+    def idle(self) -> bool: ...
+    @property
+    def pooled(self) -> bool: ...
 
 
 _FILES = ("passfile", "service", "sslcert", "sslkey", "sslrootcert", "sslcrl", "sslcrldir")
@@ -85,7 +119,7 @@ def checked_conninfo(url: str, *, by_host: bool = False) -> str:
             "Write it as postgresql://user:password@host:5432/database.",
         ) from error
     if not by_host:
-        return make_conninfo("", **{**_DEFAULTS, **given})
+        return make_conninfo("", **{**_DEFAULTS, **given, **_ENCODING})
     if named := next((name for name in _FILES if name in given), None):
         raise StoreUnavailable(
             f"store.url names a file in {named}, which a host may not",
@@ -94,20 +128,94 @@ def checked_conninfo(url: str, *, by_host: bool = False) -> str:
     for variable in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[variable]
     nothing = dict.fromkeys(("passfile", "sslcert", "sslkey"), _NO_FILE)
-    return make_conninfo("", **{**_DEFAULTS, **given, **nothing, "gssencmode": "disable"})
+    return make_conninfo("", **{**_DEFAULTS, **given, **_ENCODING, **nothing, "gssencmode": "disable"})
 
 
-def connect(conninfo: str) -> Connection:
+class Overdue(psycopg.OperationalError):
+    """The server has not answered before the deadline."""
+
+
+class _BoundedConnection(psycopg.Connection[Any]):
+    """A connection whose statements end at a deadline, whatever the server does."""
+
+    deadline = math.inf
+    pooled = False
+    """Whether there is a pooler between this process and the server."""
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
+        """The result of a step of the protocol."""
+        if self.deadline < math.inf:
+            gen = _bounded(gen, self.deadline)
+        return super().wait(gen, *args, **options)
+
+    def run(self, statements: str) -> None:
+        """Run one statement or several in a single message."""
+        self.execute(statements.encode(), prepare=False)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is outside of any transaction, so that another one may begin."""
+        return self.pgconn.transaction_status == TransactionStatus.IDLE
+
+
+def _bounded(gen: Generator[Any, Any, Any], deadline: float) -> Generator[Any, Any, Any]:
+    """The same steps; psycopg wakes them up every 0.1 seconds while nothing comes."""
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() >= deadline:
+                raise Overdue("the PostgreSQL server did not answer in time")
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        return end.value
+
+
+def connect(conninfo: str, *, deadline: float = math.inf, prepare: Prepare = "auto") -> Connection:
     """A connection in which every statement is its own transaction until one begins.
 
     Raises:
-        psycopg.Error: the server cannot be reached, or refuses.
+        psycopg.Error: the server cannot be reached before the deadline, or refuses.
     """
-    connection = psycopg.connect(conninfo, autocommit=True)
+    connection = _BoundedConnection.connect(_bounded_conninfo(conninfo, deadline), autocommit=True)
     try:
+        connection.prepare_threshold = None
+        connection.deadline = deadline
         adapt(connection.adapters)
-        connection.execute(_SETUP)
+        found = connection.execute("SELECT pg_backend_pid()::int8").fetchone()
+        # A pooler makes up the process id that it tells its clients.
+        connection.pooled = found != (connection.pgconn.backend_pid,)
+        if not connection.pooled:
+            connection.run(_SESSION)
+        if prepare == "on" or (prepare == "auto" and not connection.pooled):
+            connection.prepare_threshold = _PREPARE_FROM
     except BaseException:
         connection.close()
         raise
     return cast(Connection, connection)
+
+
+def begin_writing(cursor: Cursor) -> None:
+    """Begin a transaction that is durable once its `COMMIT` has returned; best within a pipeline."""
+    cursor.execute("BEGIN")
+    cursor.execute(_WRITING)
+
+
+def begin_reading(connection: Connection, more: str = "") -> None:
+    """Begin a view that later commits do not change; `more` are settings of the transaction.
+
+    The server gives up when the connection's deadline is over, as this process does.
+    """
+    left_ms = min(connection.deadline - time.monotonic(), _LONGEST_READ_S) * 1000
+    connection.run(f"{_READING} SET LOCAL statement_timeout = {max(int(left_ms), 1)}; {more}")
+
+
+def _bounded_conninfo(conninfo: str, deadline: float) -> str:
+    """The connection with what is left of the time divided among its hosts."""
+    if deadline == math.inf:
+        return conninfo
+    given = conninfo_to_dict(conninfo)
+    hosts = str(given.get("hostaddr") or given.get("host") or "").count(",") + 1
+    most = max((deadline - time.monotonic()) / hosts, _LEAST_CONNECT_S)
+    timeout = float(given.get("connect_timeout") or 0)
+    return make_conninfo(conninfo, connect_timeout=int(min(timeout, most) if timeout > 0 else most))

@@ -11,6 +11,24 @@ _REACH = (
 )
 
 
+_FULL = (
+    "too many clients already",
+    "remaining connection slots are reserved",
+    "too many connections for",
+    "no more connections allowed",
+    "query_wait_timeout",
+)
+"""What PostgreSQL and PgBouncer say where they have no connection left; libpq hands on no code."""
+
+
+_GONE = (
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+    errors.ReadOnlySqlTransaction,
+)
+
+
 def lost() -> StoreUnavailable:
     """The error for a server that did not come back in time."""
     return StoreUnavailable("the PostgreSQL server cannot be reached", _REACH, retryable=True)
@@ -24,12 +42,6 @@ def unavailable(error: Exception) -> StoreUnavailable:
         case errors.DiskFull() | errors.OutOfMemory() | errors.ConfigurationLimitExceeded():
             return StoreUnavailable(
                 "the PostgreSQL server has no room left", "Free space on the server.", retryable=True
-            )
-        case errors.TooManyConnections():
-            return StoreUnavailable(
-                "the PostgreSQL server has no connection left",
-                "Raise max_connections, or run fewer sidecars; each takes up to seven.",
-                retryable=True,
             )
         case errors.LockNotAvailable() | errors.SerializationFailure() | errors.DeadlockDetected():
             return StoreUnavailable(
@@ -48,6 +60,12 @@ def unavailable(error: Exception) -> StoreUnavailable:
             )
         case errors.ProgramLimitExceeded() | errors.DataError():
             return StoreUnavailable("a message is larger than the store can keep", "Send it in parts.")
+        case psycopg.OperationalError() if is_full(error):
+            return StoreUnavailable(
+                "the PostgreSQL server has no connection left",
+                "Put a pooler in front of it, lower store.connections, or raise max_connections.",
+                retryable=True,
+            )
         case psycopg.OperationalError() | psycopg.InterfaceError():
             return _from_connecting(str(error)) if error.sqlstate is None else lost()
         case _:
@@ -55,11 +73,16 @@ def unavailable(error: Exception) -> StoreUnavailable:
 
 
 def is_lost(error: Exception, connection: Connection | None) -> bool:
-    """Whether there is no connection any more, or was none to be had."""
-    if isinstance(error, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
+    """Whether there is no connection any more, none was to be had, or it leads to no primary."""
+    if isinstance(error, _GONE):
         return True
     broken = connection is None or connection.closed
     return broken and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether the server, or a pooler in front of it, has no connection left."""
+    return isinstance(error, psycopg.OperationalError) and any(text in str(error) for text in _FULL)
 
 
 def spoils_the_batch(error: Exception) -> bool:

@@ -11,7 +11,7 @@ that begins the index decides.
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
-from sidecar.store.postgres.connection import Connection, Row
+from sidecar.store.postgres.connection import Connection, Row, begin_reading, begin_writing
 from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.records import MessageRow, SessionRecord
@@ -48,10 +48,8 @@ class GINReads(PostgresLookups):
 
     def begin(self) -> None:
         """Begin a view that later commits do not change, in which every statement gets a plan of its own."""
-        super().begin()
         self._parts = None
-        self.cursor.execute("SET LOCAL plan_cache_mode = force_custom_plan")
-        self.cursor.execute("SET LOCAL jit = off")
+        begin_reading(self.connection, "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off")
 
     @property
     def has_parts(self) -> bool:
@@ -158,8 +156,9 @@ class Indexer:
     def index(self, connection: Connection, most: int) -> None:
         """Fill in up to `most` messages; those that another process works on are left to it."""
         reads = PostgresReads(connection)
-        reads.cursor.execute("BEGIN")
         try:
+            with connection.pipeline():
+                begin_writing(reads.cursor)
             sizes = reads.query(_SIZES_WITHOUT, (most,))
             wanted, total = list[int](), 0
             for row_id, size in sizes:

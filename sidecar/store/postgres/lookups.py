@@ -7,7 +7,7 @@ import msgspec
 from sidecar.store.admission import meant_by_key
 from sidecar.store.erasure import EXPIRED
 from sidecar.store.postgres.buffer import PostgresBuffers
-from sidecar.store.postgres.connection import Connection, Row
+from sidecar.store.postgres.connection import Connection, Row, begin_reading
 from sidecar.store.postgres.escaping import escape, short
 from sidecar.store.postgres.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.postgres.spawns import PostgresSpawns
@@ -56,7 +56,7 @@ class PostgresLookups(PostgresReads):
 
     def begin(self) -> None:
         """Begin a view that later commits do not change."""
-        self.cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        begin_reading(self.connection)
 
     def end(self) -> None:
         """Give the view up."""

@@ -1,4 +1,4 @@
-"""The threads that read, each with a connection of its own that it makes anew when the server was away."""
+"""The threads that read, with a connection for each question."""
 
 import threading
 import time
@@ -8,69 +8,34 @@ from typing import Generic, TypeVar
 
 import psycopg
 
-from sidecar.store.postgres.connection import Connection, connect
+from sidecar.store.postgres.connection import Connection
 from sidecar.store.postgres.faults import is_lost, lost, unavailable
 from sidecar.store.postgres.lookups import PostgresLookups
+from sidecar.store.postgres.pool import Outage, Pauses, Pool
 
 _T = TypeVar("_T")
 _Reads = TypeVar("_Reads", bound=PostgresLookups)
 
-_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 0.5
-_FIRST_BACKOFF_S = 0.5
-_LONGEST_BACKOFF_S = 5.0
-
-
-class Outage:
-    """Whether the server is known to be away: requests then fail at once while a thread looks for it."""
-
-    def __init__(self, conninfo: str) -> None:
-        self.is_on = False
-        self._conninfo = conninfo
-        self._lock = threading.Lock()
-        self._closed = threading.Event()
-
-    def begin(self) -> None:
-        """Note that a request has waited for the server in vain."""
-        with self._lock:
-            if not (self.is_on or self._closed.is_set()):
-                self.is_on = True
-                threading.Thread(target=self._look, name="store-reconnect", daemon=True).start()
-
-    def close(self) -> None:
-        """Look for the server no longer."""
-        self._closed.set()
-
-    def _look(self) -> None:
-        backoff_s = _FIRST_BACKOFF_S
-        while not self._closed.wait(backoff_s):
-            try:
-                connect(self._conninfo).close()
-            except psycopg.Error:
-                backoff_s = min(backoff_s * 2, _LONGEST_BACKOFF_S)
-            else:
-                break
-        self.is_on = False
-
 
 class Readers(Generic[_Reads]):
-    """A few connections for reading; a question waits for a free one, and for a server that is away."""
+    """A few threads for reading; a question waits for a free connection, and for a server that is away."""
 
     def __init__(
         self,
-        conninfo: str,
+        pool: Pool,
         wait_s: float,
         outage: Outage,
         *,
         threads: int,
+        leaving: int,
         reads: Callable[[Connection], _Reads],
     ) -> None:
-        self._conninfo = conninfo
+        """`leaving` is the number of connections that are left for others."""
+        self._pool = pool
         self._outage = outage
         self._make = reads
         self._wait_s = wait_s
-        self._own = threading.local()
-        self._all: list[_Reads] = []
+        self._leaving = leaving
         self._closed = threading.Event()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="store-reader")
 
@@ -84,49 +49,34 @@ class Readers(Generic[_Reads]):
         return self._closed.is_set()
 
     def close(self) -> None:
-        """Let go of the connections; blocks until the last question is answered."""
+        """End the threads; blocks until the last question is answered."""
         self._closed.set()
         self._threads.shutdown(wait=True, cancel_futures=True)
-        for reads in self._all:
-            reads.connection.close()
 
     def _answer(self, question: Callable[[_Reads], _T], deadline: float) -> _T:
-        pause_s = _PAUSE_S
+        pauses = Pauses()
         while True:
-            if self._outage.is_on:
+            if self._outage.of_reads:
                 raise lost()
+            connection: Connection | None = None
             try:
-                return self._asked(question)
+                with self._pool.lent(deadline, leaving=self._leaving) as connection:
+                    return self._asked(connection, question)
             except psycopg.Error as error:
-                if not is_lost(error, self._connection()):
+                if not is_lost(error, connection):
                     raise unavailable(error) from error
-                self._disconnect()
+                self._pool.drop_free()
                 if time.monotonic() >= deadline:
                     self._outage.begin()
+                    raise unavailable(error) from error
+                if self._closed.wait(pauses.next()):
                     raise lost() from error
-                if self._closed.wait(pause_s):
-                    raise lost() from error
-                pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
-    def _asked(self, question: Callable[[_Reads], _T]) -> _T:
-        reads: _Reads | None = getattr(self._own, "reads", None)
-        if reads is None:
-            reads = self._own.reads = self._make(connect(self._conninfo))
-            self._all.append(reads)
-        elif reads.connection.closed:
-            reads.use(connect(self._conninfo))
+    def _asked(self, connection: Connection, question: Callable[[_Reads], _T]) -> _T:
+        reads = self._make(connection)
         reads.begin()
         try:
             return question(reads)
         finally:
-            if not reads.connection.closed:
+            if not connection.closed:
                 reads.end()
-
-    def _disconnect(self) -> None:
-        connection = self._connection()
-        if connection is not None:
-            connection.close()
-
-    def _connection(self) -> Connection | None:
-        reads: _Reads | None = getattr(self._own, "reads", None)
-        return None if reads is None else reads.connection

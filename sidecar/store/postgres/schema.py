@@ -1,9 +1,10 @@
 """The tables of the store, and how a database comes to have them."""
 
+import math
 import os
 
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.postgres.connection import SCHEMA, Connection, Cursor
+from sidecar.store.postgres.connection import SCHEMA, Connection, Cursor, begin_writing
 from sidecar.store.stored import SECRET_BYTES
 
 LOCKS = 0x43455053
@@ -268,8 +269,10 @@ def prepare(connection: Connection) -> None:
         )
     if checked_version(cursor) == VERSION:
         return
-    cursor.execute("BEGIN")
+    deadline, connection.deadline = connection.deadline, math.inf
     try:
+        begin_writing(cursor)
+        cursor.execute("SET LOCAL lock_timeout = 0")
         cursor.execute("SELECT pg_advisory_xact_lock(%s::int, %s::int)", (LOCKS, MIGRATION_LOCK))
         _migrate(connection.cursor(binary=False), checked_version(cursor))
     except BaseException:
@@ -277,6 +280,7 @@ def prepare(connection: Connection) -> None:
             cursor.execute("ROLLBACK")
         raise
     cursor.execute("COMMIT")
+    connection.deadline = deadline
 
 
 def _migrate(cursor: Cursor, version: int) -> None:
@@ -302,7 +306,7 @@ def checked_version(cursor: Cursor) -> int:
     """
     if not cursor.execute(_TABLE_THERE, (SCHEMA, "schema_version")).fetchall():
         return 0
-    version = cursor.execute("SELECT version FROM schema_version").fetchall()[0][0]
+    version = cursor.execute(f"SELECT version FROM {SCHEMA}.schema_version").fetchall()[0][0]
     if version > VERSION:
         raise StoreUnavailable(
             f"the store has schema version {version}, this context-sidecar knows up to {VERSION}",

@@ -13,7 +13,8 @@ LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s::int, %s::int)"
 LOCK_PLACES = "SELECT pg_advisory_xact_lock(%s::int, place::int) FROM unnest(%s::bigint[]) AS place"
 NOTE_BATCH = (
     "INSERT INTO writers (id, batch) VALUES (%s, %s) "
-    "ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, seen = now()"
+    "ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, seen = now() "
+    "RETURNING (SELECT before.batch FROM writers AS before WHERE before.id = %s)"
 )
 SESSIONS = (
     f"SELECT {SESSION_COLUMNS} FROM sessions JOIN unnest(%s::text[], %s::text[]) AS named (n, s) "

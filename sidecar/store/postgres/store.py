@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.postgres.connection import checked_conninfo
+from sidecar.store.postgres.connection import Connection, Prepare, checked_conninfo
 from sidecar.store.postgres.lookups import PostgresLookups
-from sidecar.store.postgres.readers import Outage, Readers
+from sidecar.store.postgres.pool import Outage, Pool
+from sidecar.store.postgres.readers import Readers
 from sidecar.store.postgres.writer import Writer
 from sidecar.store.reads import Lookups, SessionReads
 from sidecar.store.search import Extract, SearchQuery, SearchResult, SessionsResult, plain_text
@@ -28,8 +29,6 @@ _Reads = TypeVar("_Reads", bound=PostgresLookups)
 
 _WAIT_S = 10.0
 """How long a request waits for a server that is away."""
-_READERS = 4
-_SEARCHERS = 2
 
 
 class PostgresStore(SessionReads, Submitting):
@@ -48,14 +47,21 @@ class PostgresStore(SessionReads, Submitting):
         extract: Extract | None = None,
         url_by_host: bool = False,
         parts: bool = False,
+        connections: int = 3,
+        prepare: Prepare = "auto",
     ) -> None:
-        """`parts` says whether parts of words are indexed, where the index is still to be made."""
+        """`parts` says whether parts of words are indexed, where the index is still to be made.
+
+        `connections` is the most that are open at the same time.
+        """
         super().__init__()
         self._parts = parts
         self.secrets: list[bytes] = []
         self._url = url
         self._url_by_host = url_by_host
         self._wait_s = wait_s
+        self._most = connections
+        self._prepare: Prepare = prepare
         self._extract = extract or plain_text
         self._searchers: dict[bool, Readers[GINReads]] = {}
         """Those for answers, which wait for no others, and the others."""
@@ -64,6 +70,7 @@ class PostgresStore(SessionReads, Submitting):
         self._readers: Readers[PostgresLookups] | None = None
         self._closed: asyncio.Event | None = None
         self._outage: Outage | None = None
+        self._pool: Pool | None = None
 
     async def open(self) -> None:
         """See `SessionStore`.
@@ -75,11 +82,12 @@ class PostgresStore(SessionReads, Submitting):
         opened: asyncio.Future[StoreUnavailable | None] = loop.create_future()
         closed = asyncio.Event()
         conninfo = checked_conninfo(self._url, by_host=self._url_by_host)
+        pool = Pool(conninfo, most=self._most, prepare=self._prepare)
         outage = self._outage = Outage(conninfo)
         writer = Writer(
-            conninfo,
-            self._wait_s,
+            pool,
             outage,
+            self._wait_s,
             opened=lambda error: self._call(_settle, opened, error),
             completed=lambda writes: self._call(self.tell, writes),
             closed=lambda: self._call(closed.set),
@@ -89,10 +97,11 @@ class PostgresStore(SessionReads, Submitting):
         writer.start()
         error = await opened
         if error is not None:
+            pool.close()
             raise error
-        self._writer, self._closed = writer, closed
+        self._writer, self._closed, self._pool = writer, closed, pool
         self.secrets = writer.secrets
-        self._readers = Readers(conninfo, self._wait_s, outage, threads=_READERS, reads=PostgresLookups)
+        self._readers = self._reading(pool, outage, PostgresLookups)
         self.erase_rest()
 
     async def close(self) -> None:
@@ -112,6 +121,8 @@ class PostgresStore(SessionReads, Submitting):
         for opened in (readers, *searchers.values()):
             if opened is not None:
                 await asyncio.to_thread(opened.close)
+        if self._pool is not None:
+            self._pool.close()
 
     def submit(self, write: Write, done: Callable[[Any], None]) -> None:
         """See `SessionStore`."""
@@ -166,7 +177,7 @@ class PostgresStore(SessionReads, Submitting):
         query: SearchQuery,
         start: "Callable[[SearchReads, Contents], Generator[None, None, _T]]",
     ) -> _T:
-        if self._readers is None or self._outage is None:
+        if self._pool is None or self._outage is None:
             raise StoreUnavailable("the store is not open")
         if self._turns is None:
             from sidecar.store.search.answer import Turns
@@ -176,13 +187,20 @@ class PostgresStore(SessionReads, Submitting):
         if searchers is None:
             from sidecar.store.postgres.gin import GINReads
 
-            conninfo = checked_conninfo(self._url, by_host=self._url_by_host)
-            searchers = self._searchers[query.for_answer] = Readers(
-                conninfo, self._wait_s, self._outage, threads=_SEARCHERS, reads=GINReads
+            # The model's searches may take long, so they leave a connection to everything else.
+            leaving = 0 if query.for_answer else 1
+            searchers = self._searchers[query.for_answer] = self._reading(
+                self._pool, self._outage, GINReads, leaving=leaving
             )
         contents = self._turns.contents
         async with self._turns.of(of, for_answer=query.for_answer) as turn:
             return await _asked(searchers, lambda reads: turn.carry_out(start(reads, contents)))
+
+    def _reading(
+        self, pool: Pool, outage: Outage, reads: Callable[[Connection], _Reads], *, leaving: int = 0
+    ) -> Readers[_Reads]:
+        threads = max(1, self._most - leaving)
+        return Readers(pool, self._wait_s, outage, threads=threads, leaving=leaving, reads=reads)
 
     def _call(self, callback: Callable[..., object], *values: object) -> None:
         """Call on the loop; nothing is left to tell once the loop is closed."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from sidecar.store.postgres.buffer import PostgresBuffers
-from sidecar.store.postgres.connection import Connection, Row, Value
+from sidecar.store.postgres.connection import Connection, Row, Value, begin_writing
 from sidecar.store.postgres.escaping import short
 from sidecar.store.postgres.locking import places_of, runs_alone, sessions_of
 from sidecar.store.postgres.reads import PostgresReads, session_record
@@ -51,7 +51,6 @@ class PostgresTables(PostgresReads):
         self.now_ms = 0
         self.buffers = PostgresBuffers(self)
         self.spawns = PostgresSpawns(self)
-        self._locking = connection.cursor(binary=True)
         self._sessions: dict[SessionRef, SessionRecord | None] = {}
         self._by_uid: dict[int, SessionRecord] = {}
         self._unsaved: dict[int, SessionRecord] = {}
@@ -59,23 +58,36 @@ class PostgresTables(PostgresReads):
         self._facts: list[tuple[int, ...]] = []
         self._row_ids = range(0)
 
-    def begin(self, batch: Sequence[Write], writer_id: str, number: int, now_ms: int) -> None:
-        """Begin a transaction that has the sessions of the batch to itself, and note its number."""
+    def use(self, connection: Connection) -> None:
+        """See `PostgresReads`."""
+        super().use(connection)
+        self._locking, self._noting = connection.cursor(binary=True), connection.cursor(binary=True)
+
+    def begin(self, batch: Sequence[Write], writer_id: str, number: int, now_ms: int) -> int | None:
+        """Begin a transaction that has the sessions of the batch to itself, and note its number.
+
+        Returns the number that was noted before, `None` where none is kept.
+        """
         self.now_ms = now_ms
         self.forget()
         sessions = sessions_of(batch)
         alone = LOCK_ALONE if runs_alone(batch) else LOCK_SHARED
-        locking = self._locking
+        locking, noting = self._locking, self._noting
         with self.connection.pipeline():
-            locking.execute("BEGIN")
+            begin_writing(locking)
             locking.execute(alone, (LOCKS, STRUCTURE_LOCK))
             locking.execute(LOCK_PLACES, (LOCKS, places_of(batch, sessions)))
-            locking.execute(NOTE_BATCH, (writer_id, number))
+            noting.execute(NOTE_BATCH, (writer_id, number, writer_id))
             names = [ref.namespace for ref in sessions], [ref.session_id for ref in sessions]
             found = self.cursor.execute(SESSIONS, names).fetchall()
         self._sessions = dict.fromkeys(sessions)
         for row in found:
             self._remember(session_record(row))
+        return noting.fetchall()[0][0]
+
+    def drop_row_ids(self) -> None:
+        """Take other row ids from now on: the server may have forgotten that these were taken."""
+        self._row_ids = range(0)
 
     def commit(self) -> None:
         """Complete the transaction: everything is on the server's disk when this returns."""

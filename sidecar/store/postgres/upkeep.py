@@ -6,7 +6,14 @@ from typing import TypeVar
 import psycopg
 
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.postgres.connection import SCHEMA, Connection, Cursor, checked_conninfo, connect
+from sidecar.store.postgres.connection import (
+    SCHEMA,
+    Connection,
+    Cursor,
+    begin_reading,
+    checked_conninfo,
+    connect,
+)
 from sidecar.store.postgres.faults import unavailable
 from sidecar.store.postgres.schema import VERSION, checked_version, prepare
 from sidecar.store.upkeep import Finding, NamespaceStats, Progress, StoreStats, judged
@@ -37,7 +44,7 @@ def check(url: str, progress: Progress) -> list[Finding]:
             hint = "`context-sidecar db migrate` brings it up to date"
             return [Finding("version", True, f"schema version {version} of {VERSION}", hint)]
         progress("comparing tables", 0, 0)
-        cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        begin_reading(connection)
         found = judged(lambda statement: cursor.execute(statement).fetchall()[0][0])
         cursor.execute("ROLLBACK")
         return [Finding("version", True, f"schema version {version}"), *found]
@@ -55,7 +62,7 @@ def measure(url: str) -> StoreStats:
     def look(connection: Connection) -> StoreStats:
         cursor = connection.cursor(binary=True)
         _current(cursor)
-        cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        begin_reading(connection)
         tables = dict(cursor.execute(_TABLES, (SCHEMA,)).fetchall())
         messages, message_bytes = cursor.execute(
             "SELECT count(*), coalesce(sum(octet_length(body)), 0)::bigint FROM messages"
@@ -109,9 +116,9 @@ def reindex(url: str) -> None:
     def empty(connection: Connection) -> None:
         cursor = connection.cursor(binary=True)
         _current(cursor)
-        cursor.execute("UPDATE messages SET terms = NULL WHERE terms IS NOT NULL")
-        cursor.execute("DELETE FROM search_index")
-        cursor.execute("REINDEX INDEX message_terms")
+        cursor.execute(f"UPDATE {SCHEMA}.messages SET terms = NULL WHERE terms IS NOT NULL")
+        cursor.execute(f"DELETE FROM {SCHEMA}.search_index")
+        cursor.execute(f"REINDEX INDEX {SCHEMA}.message_terms")
 
     _with_server(url, empty)
 

@@ -6,14 +6,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
 
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.postgres.connection import connect
+from sidecar.store.postgres.connection import Connection, begin_writing
 from sidecar.store.postgres.faults import is_conflict, is_lost, lost, spoils_the_batch, unavailable
-from sidecar.store.postgres.readers import Outage
+from sidecar.store.postgres.pool import Outage, Pauses, Pool
 from sidecar.store.postgres.schema import prepare
 from sidecar.store.postgres.tables import PostgresTables
 from sidecar.store.rules import apply
@@ -32,14 +33,23 @@ _INDEX_FROM_S = 0.05
 """So long nothing is written before indexing begins."""
 _PORTION = 100
 """Messages whose terms are filled in in one step: a write may wait for it."""
-_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 0.5
 _TRIES = 20
 """Times that a batch is tried while other processes are in the way."""
 _SECRETS = "SELECT secret FROM secrets ORDER BY number DESC"
 _FORGET_WRITERS = "DELETE FROM writers WHERE id = %s OR seen < now() - interval '7 days'"
+_NOTED = "SELECT batch FROM writers WHERE id = %s FOR UPDATE"
+"""Waits for as long as the server still works on the attempt that has noted its number there."""
+_PROBE = "UPDATE writers SET seen = now() WHERE id = %s"
+_PROBE_LOCK = "SET LOCAL lock_timeout = '1s'"
 
 _faults = FaultLog()
+
+
+class LostWrites(StoreUnavailable):
+    """The server has not kept what it had acknowledged, as after a failover to a standby that was behind."""
+
+    def __init__(self, batches: int) -> None:
+        super().__init__(f"the server has lost {batches} or more commits that it had acknowledged")
 
 
 class _Queued(NamedTuple):
@@ -48,7 +58,7 @@ class _Queued(NamedTuple):
 
 
 class Writer:
-    """One thread with one connection, which it makes anew when the server was away.
+    """One thread, which borrows a connection for every batch.
 
     `opened`, `completed` and `closed` are called on the writer's thread, `completed` once a batch, after the
     commit, with the writes in the order of `put`.
@@ -56,9 +66,9 @@ class Writer:
 
     def __init__(
         self,
-        conninfo: str,
-        wait_s: float,
+        pool: Pool,
         outage: Outage,
+        wait_s: float,
         *,
         opened: Callable[[StoreUnavailable | None], None],
         completed: Callable[[list[Write]], None],
@@ -66,9 +76,10 @@ class Writer:
         extract: Extract,
         parts: bool,
     ) -> None:
-        self._conninfo = conninfo
+        self._pool = pool
         self._wait_s = wait_s
         self._outage = outage
+        outage.probe = self._probe
         self._opened = opened
         self._completed = completed
         self._closed = closed
@@ -77,13 +88,14 @@ class Writer:
         self._indexer: Indexer | None = None
         self._id = os.urandom(12).hex()
         self._number = 0
+        self._acknowledged = 0
+        """The number of the last batch that was known to be committed."""
         self._queue: deque[_Queued] = deque()
         self._changed = threading.Condition()
         self._ending: float | None = None
         self._tables: PostgresTables | None = None
         self.secrets: list[bytes] = []
         """Known once it is opened."""
-        self._pause_s = _PAUSE_S
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
 
     def start(self) -> None:
@@ -92,7 +104,7 @@ class Writer:
 
     def put(self, write: Write) -> None:
         """Queue a write; while the server is known to be away it fails at once."""
-        if self._outage.is_on:
+        if self._outage.of_writes:
             write.started = True
             _fail([write], lost(), reported=True)
             self._completed([write])
@@ -122,15 +134,13 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            connection = connect(self._conninfo)
-            try:
+            with self._pool.lent(time.monotonic() + self._wait_s) as connection:
                 prepare(connection)
-                self._tables = PostgresTables(connection)
-                self._tables.cursor.execute(_FORGET_WRITERS, (self._id,))
-                self.secrets = [secret for (secret,) in self._tables.cursor.execute(_SECRETS).fetchall()]
-            except BaseException:
-                connection.close()
-                raise
+                tables = self._tables = PostgresTables(connection)
+                begin_writing(tables.cursor)
+                tables.cursor.execute(_FORGET_WRITERS, (self._id,))
+                self.secrets = [secret for (secret,) in tables.cursor.execute(_SECRETS).fetchall()]
+                tables.cursor.execute("COMMIT")
         except Exception as error:
             _faults.report(error)
             self._opened(unavailable(error))
@@ -157,9 +167,6 @@ class Writer:
         if not self._queue:
             self._index_in_pause()
             return True
-        if self._tables is None and not self._reconnect():
-            self._give_up_waiting()
-            return True
         batch = self._next_batch()
         if batch:
             self._carry_out([queued.write for queued in batch], batch[-1].deadline)
@@ -175,11 +182,9 @@ class Writer:
 
             self._indexer = Indexer(self._extract, parts=self._parts)
         try:
-            while self._tables is not None and self._indexer.has_work and not self._queue:
-                self._tables.forget()
-                self._indexer.index(self._tables.connection, _PORTION)
-                if self._ending is not None:
-                    break
+            while self._indexer.has_work and not self._queue and self._ending is None:
+                with self._pool.lent(time.monotonic() + self._wait_s) as connection:
+                    self._indexer.index(connection, _PORTION)
         except Exception as error:
             _faults.report(error)
             self._indexer.has_work = False
@@ -204,23 +209,9 @@ class Writer:
                     batch.append(queued)
         return batch
 
-    def _give_up_waiting(self) -> None:
-        """Fail what has waited for the server as long as it may."""
-        late: list[Write] = []
-        with self._changed:
-            while self._queue and self._is_past(self._queue[0].deadline):
-                write = self._queue.popleft().write
-                if not write.withdrawn:
-                    write.started = True
-                    late.append(write)
-        if late:
-            self._outage.begin()
-            _fail(late, lost())
-            self._completed(late)
-
     def _is_past(self, deadline: float) -> bool:
         ending = self._ending
-        if self._outage.is_on:
+        if self._outage.of_writes:
             return True
         return time.monotonic() >= (deadline if ending is None else min(ending, deadline))
 
@@ -239,87 +230,86 @@ class Writer:
 
     def _tried(self, batch: list[Write], deadline: float) -> Exception | None:
         """Try until it is committed, or fails for a reason that stays."""
-        tries = 0
+        tries, unsettled = 0, False
+        pauses = Pauses()
         while True:
-            tables = self._tables
-            if tables is None:
-                committed = self._committed_before(deadline)
-                if committed is None:
-                    self._outage.begin()
-                    return lost()
-                if committed:
-                    return None
-                continue
-            if tries and self._is_past(deadline):
-                self._outage.begin()
-                return lost()
-            error = self._attempt(tables, batch)
-            if error is None:
+            connection: Connection | None = None
+            try:
+                with self._pool.lent(deadline, urgent=True) as connection:
+                    assert self._tables is not None
+                    self._tables.use(connection)
+                    if not (unsettled and self._noted(self._tables) == self._number):
+                        unsettled = False
+                        self._attempt(self._tables, batch)
+                self._acknowledged = self._number
                 return None
-            if is_lost(error, tables.connection):
-                _faults.report(error)
-                tables.connection.close()
-                self._tables = None
+            except Exception as error:
+                if is_lost(error, connection):
+                    _faults.report(error)
+                    self._pool.drop_free()
+                    unsettled = unsettled or connection is not None
+                    if self._is_past(deadline):
+                        self._outage.begin(writes=True)
+                        if connection is None:
+                            self._outage.begin()
+                        return unavailable(error)
+                    time.sleep(pauses.next() if tries else 0)
+                elif not is_conflict(error) or tries >= _TRIES:
+                    return error
+                else:
+                    time.sleep(random.random() * 0.01 * tries)
                 tries += 1
-            elif is_conflict(error) and tries < _TRIES:
-                tries += 1
-                time.sleep(random.random() * 0.01 * tries)
-            else:
-                return error
 
-    def _attempt(self, tables: PostgresTables, batch: list[Write]) -> Exception | None:
+    def _attempt(self, tables: PostgresTables, batch: list[Write]) -> None:
         self._number += 1
         try:
-            tables.begin(batch, self._id, self._number, time.time_ns() // 1_000_000)
+            before = tables.begin(batch, self._id, self._number, time.time_ns() // 1_000_000)
+            if before is None or before < self._acknowledged:
+                self._note_loss(tables, before)
             for write in batch:
                 apply(tables, write)
             tables.commit()
-        except Exception as error:
-            try:
+        except BaseException:
+            with suppress(psycopg.Error):
                 tables.undo()
-            except psycopg.Error:
-                tables.connection.close()
-            return error
-        return None
+            raise
 
-    def _committed_before(self, deadline: float) -> bool | None:
-        """Whether the last attempt was committed before the connection was lost; `None` if nobody tells.
+    def _note_loss(self, tables: PostgresTables, before: int | None) -> None:
+        """Go on with a server that knows less of this process than was acknowledged."""
+        tables.drop_row_ids()
+        if before is not None:
+            _faults.report(LostWrites(self._acknowledged - before))
+        self._acknowledged = 0
 
-        The row is locked for as long as the server still works on that attempt.
+    def _noted(self, tables: PostgresTables) -> int | None:
+        """The number of the newest attempt that was committed."""
+        with tables.connection.pipeline():
+            begin_writing(tables.cursor)
+            number = tables.value(_NOTED, (self._id,))
+            tables.cursor.execute("COMMIT")
+        return number
+
+    def _probe(self, connection: Connection) -> None:
+        """Commit something: a server may answer, and still wait for its standby.
+
+        An attempt that waits holds the row, so that this gives up soon, and leaves no second one to wait.
         """
-        while not self._reconnect():
-            if self._is_past(deadline):
-                return None
-        assert self._tables is not None
-        try:
-            number = self._tables.value("SELECT batch FROM writers WHERE id = %s FOR UPDATE", (self._id,))
-        except psycopg.Error as error:
-            _faults.report(error)
-            self._tables.connection.close()
-            self._tables = None
-            return None if self._is_past(deadline) else self._committed_before(deadline)
-        return number == self._number
-
-    def _reconnect(self) -> bool:
-        """Try to connect once, and pause where that fails."""
-        try:
-            self._tables = PostgresTables(connect(self._conninfo))
-        except psycopg.Error:
-            self._pause_s = min(self._pause_s * 1.5, _LONGEST_PAUSE_S)
-            time.sleep(self._pause_s)
-            return False
-        self._pause_s = _PAUSE_S
-        return True
+        cursor = connection.cursor(binary=True)
+        begin_writing(cursor)
+        cursor.execute(_PROBE_LOCK)
+        cursor.execute(_PROBE, (self._id,))
+        cursor.execute("COMMIT")
 
     def _close(self) -> None:
         _faults.close()
-        if self._tables is None:
-            return
         try:
-            self._tables.cursor.execute(_FORGET_WRITERS, (self._id,))
+            with self._pool.lent(time.monotonic() + _CLOSING_S) as connection:
+                cursor = connection.cursor(binary=True)
+                begin_writing(cursor)
+                cursor.execute(_FORGET_WRITERS, (self._id,))
+                cursor.execute("COMMIT")
         except psycopg.Error as error:
             _faults.report(error)
-        self._tables.connection.close()
 
 
 def _fail(writes: list[Write], error: Exception, *, reported: bool = False) -> None:
