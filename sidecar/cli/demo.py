@@ -8,7 +8,7 @@ import click
 
 from sidecar.cli.failures import FAILURE, OK
 from sidecar.cli.lab.figures import Replay
-from sidecar.cli.lab.replay import Finished, Plan, Request, replay
+from sidecar.cli.lab.replay import Finished, Plan, Request, recorded, replay
 from sidecar.cli.lab.report import print_report
 from sidecar.cli.options import Common, common_options, token_budget
 from sidecar.cli.output import console, print_json, shown_tokens
@@ -34,7 +34,8 @@ EXCERPT_WIDTH = 110
 def command(common: Common, engine: str, budget: int) -> int:
     """Replay a coding session that comes with the package, and explain what is to be seen."""
     plan = Plan("demo", budget, "ingest", every_call=True, compaction=True)
-    finished = replay(common, Request(SESSION, "openai-chat", engine, exact=False, plan=plan))
+    request = Request(SESSION, "openai-chat", engine, exact=False, plan=plan)
+    finished = replay(common, request, *recorded(request))
     if common.json:
         print_json(finished.figures)
     else:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import click
 from msgspec import Struct
+
+from sidecar.messages.contract import Usage
 
 R = TypeVar("R")
 
@@ -87,16 +90,26 @@ def token_budget(text: str) -> int:
 
 
 class Prices(Struct, rename="camel", kw_only=True, frozen=True):
-    """What a million tokens of a prompt cost."""
+    """What a million tokens cost, in dollars."""
 
     new: float
-    """Tokens that are written to the cache."""
+    """Tokens of a prompt that the cache did not serve; with a provider that charges for it, written to it."""
     cached: float
-    """Tokens that are read from it."""
+    """Tokens that are read from the cache."""
+    plain: float
+    """Tokens of a prompt that are neither read from the cache nor written to it."""
+    output: float
+    """Tokens of an answer."""
 
     def of(self, sent: int, cached: int) -> float:
-        """The price of so many tokens, of which so many are cached."""
+        """The price of a prompt of so many tokens, of which so many are cached."""
         return ((sent - cached) * self.new + cached * self.cached) / 1_000_000
+
+    def reported(self, usage: Usage) -> float:
+        """The price of a call of the model, by what its provider reported."""
+        plain = usage.input_tokens - usage.read_tokens - usage.written_tokens
+        prompt = plain * self.plain + usage.read_tokens * self.cached + usage.written_tokens * self.new
+        return (prompt + usage.output_tokens * self.output) / 1_000_000
 
 
 def price_option(command: Callable[..., R]) -> Callable[..., R]:
@@ -104,16 +117,31 @@ def price_option(command: Callable[..., R]) -> Callable[..., R]:
     return click.option(
         "--prices",
         callback=_prices,
-        metavar="NEW,CACHED",
-        default="3.75,0.30",
+        metavar="NEW,CACHED[,PLAIN,OUTPUT]",
+        default="3.75,0.30,3,15",
         show_default=True,
-        help="Dollars for a million prompt tokens: written to the cache, read from it.",
+        help="Dollars for a million tokens: new in a prompt (where a provider charges for writing to its "
+        "cache, that price), read from the cache; in what a provider reported also plain prompt tokens "
+        "(default: as new ones) and output (default: 0).",
     )(command)
+
+
+def prices_of(texts: Sequence[str]) -> Prices:
+    """Prices of new and cached tokens, and of plain ones and output where these are named.
+
+    Raises:
+        ValueError: there are other than two or four, or one is no price.
+    """
+    prices = [float(text) for text in texts]
+    if len(prices) not in (2, 4) or not all(0 <= price < math.inf for price in prices):
+        raise ValueError
+    new, cached, plain, output = prices if len(prices) == 4 else (*prices, prices[0], 0.0)
+    return Prices(new=new, cached=cached, plain=plain, output=output)
 
 
 def _prices(context: click.Context, parameter: click.Parameter, value: str) -> Prices:
     try:
-        new, cached = map(float, value.split(","))
+        return prices_of(value.split(","))
     except ValueError:
-        raise click.BadParameter("two prices such as 3.75,0.30", context, parameter) from None
-    return Prices(new=new, cached=cached)
+        message = f"{value!r} is not two or four prices; write something like 3.75,0.30"
+        raise click.BadParameter(message, context, parameter) from None

@@ -8,7 +8,7 @@ import click
 
 from sidecar.cli.failures import FAILURE, OK
 from sidecar.cli.lab.figures import Style
-from sidecar.cli.lab.replay import Plan, Request, compare, replay
+from sidecar.cli.lab.replay import Plan, Request, compare, recorded, replay
 from sidecar.cli.lab.report import print_comparison, print_report
 from sidecar.cli.options import Common, Prices, common_options, price_option, token_budget
 from sidecar.cli.output import print_json
@@ -94,7 +94,7 @@ def command(
         comparison = compare(common, request, engines, prices)
         (print_json if common.json else print_comparison)(comparison)
         return OK if comparison.ok else FAILURE
-    result = replay(common, request).figures
+    result = replay(common, request, *recorded(request)).figures
     if common.json:
         print_json(result)
     else:

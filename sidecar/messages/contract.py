@@ -66,7 +66,12 @@ class Usage(NamedTuple):
     """Token numbers that the provider reported with an assistant message."""
 
     input_tokens: int
+    """The whole prompt, with what the cache served and what was written to it."""
     output_tokens: int
+    read_tokens: int = 0
+    """Those of the prompt that were read from the cache."""
+    written_tokens: int = 0
+    """Those that were written to it, where the provider charges for that."""
 
 
 class Reading(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import json
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from html import unescape
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -14,8 +14,21 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from sidecar.cli.inspector.players import Asked, Players
 from sidecar.client import SidecarClient
-from tests.client_kit import LIMIT_S, PROGRAM, assistant, run_cli, user, with_sidecar
+from sidecar.client.messages import ExportedPage
+from sidecar.protocol.base import MessageFormat
+from tests.client_kit import (
+    LIMIT_S,
+    PROGRAM,
+    SERVE,
+    Message,
+    assistant,
+    run_cli,
+    user,
+    with_sidecar,
+    write_lines,
+)
 
 DEMO = Path("sidecar/cli/demo_session.jsonl").absolute()
 HOSTILE = (
@@ -59,13 +72,15 @@ class Inspector:
         assert status == 200, text
         return text
 
-    def act(self, query: str, action: str, value: str = "") -> int:
+    def post(self, where: str, form: dict[str, str]) -> int:
         headers = {
             "Origin": f"http://{self.host}",
             "Content-Type": "application/x-www-form-urlencoded",
         }
-        body = urlencode({"action": action, "value": value})
-        return self.ask(f"{self.below}act?{query}", method="POST", body=body, headers=headers)[0]
+        return self.ask(self.below + where, method="POST", body=urlencode(form), headers=headers)[0]
+
+    def act(self, query: str, action: str, value: str = "") -> int:
+        return self.post(f"act?{query}", {"action": action, "value": value})
 
     def close(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -112,16 +127,21 @@ def test_a_transcript_is_shown_with_the_figures_that_replay_finds(demo: Inspecto
     assert "What engine default makes of this conversation within 6,000 tokens" in text
     played = json.loads(run_cli("replay", str(DEMO), *arguments, state_dir=tmp_path).stdout)
     assert f"t{played['summary']['turns']} " in text
-    assert re.search(r"The epoch rose, and earlier messages made room, at t\d+", text)
+    assert re.search(r"The epoch rose, and earlier messages made room, \d+ times?: at t\d+", text)
     assert f"{played['summary']['fullTokens']:,}" in text
-    assert re.search(r"this engine \$0\.\d{4} sending everything \$0\.\d{4} a plain window \$0\.\d{4}", text)
+    saving = r"the engine (saves|costs more by) \$0\.\d{4} \(\d+%\)"
+    for way in ("sending everything", "a sliding window"):
+        assert re.search(rf"{way} \$0\.\d{{4}} {saving}", text)
 
 
 def test_a_turn_shows_what_was_sent_what_was_not_and_why(demo: Inspector) -> None:
     html = demo.page("turn", source="transcript", engine="default", budget=6000, turn=9)
     text = words(html)
     assert "Summary of earlier messages" in text
-    assert re.search(r"messages 2 to \d+ , [\d,]+ tokens, covered by a summary", text)
+    assert re.search(r"messages 2 to \d+ , [\d,]+ tokens, not sent: .*a summary stands for it", text)
+    assert re.search(r"stands for messages 2 to \d+: [\d,]+ tokens in full", text)
+    assert "sent in full: among the newest messages" in text
+    assert "sent in full: system message" in text
     assert "[ctx:" not in text
     assert "previous turn" in text
 
@@ -131,7 +151,73 @@ def test_two_engines_are_compared_over_the_same_turn(demo: Inspector) -> None:
     text = words(demo.page("compare", **query))
     assert "t9, default, 6,000 tokens" in text
     assert "t9, full, 6,000 tokens" in text
-    assert "only here" in text
+    assert re.search(r"In both: \d+ messages", text)
+    assert "Only in the first Summary of earlier messages" in text
+    query |= {"otherEngine": "default"}
+    assert "Both contexts are the same." in words(demo.page("compare", **query))
+
+
+def opened(inspector: Inspector, html: str) -> str:
+    """The page behind the first link `open` of a page."""
+    found = re.search(r'href="(summary\?[^"]+)">open<', html)
+    assert found is not None
+    status, page, _ = inspector.ask(inspector.below + unescape(found[1]))
+    assert status == 200
+    return page
+
+
+def test_a_summary_opens_to_the_messages_that_it_stands_for(demo: Inspector) -> None:
+    query: dict[str, object] = {"source": "transcript", "budget": 6000, "turn": 9}
+    html = demo.page("turn", engine="default", **query)
+    stands_for = re.search(r"stands for messages 2 to (\d+)", words(html))
+    assert stands_for is not None
+    page = words(opened(demo, html))
+    rows = [json.loads(line) for line in DEMO.read_text(encoding="utf-8").splitlines()]
+    assert f"What it stands for: {int(stands_for[1]) - 1} messages" in page
+    assert " ".join(rows[1]["content"].split())[:60] in page
+    query |= {"engine": "default", "ref": "nothing"}
+    status, _, _ = demo.ask(f"{demo.below}summary?{urlencode(query)}")
+    assert status == 404
+
+
+def test_a_summary_of_summaries_opens_to_these(demo: Inspector) -> None:
+    html = demo.page("turn", source="transcript", engine="lossless", budget=3000, turn=12)
+    page = opened(demo, html)
+    assert "Condensed from these summaries" in page
+    assert "What it stands for: " in words(page)
+    source = re.search(r'href="(summary\?[^"]+)">summary 1, of (\d+) messages', page)
+    assert source is not None
+    _, below, _ = demo.ask(demo.below + unescape(source[1]))
+    assert f"What it stands for: {source[2]} messages" in words(below)
+
+
+def test_what_the_provider_reported_is_priced_and_prices_can_be_edited(tmp_path: Path) -> None:
+    def row(number: int, role: str, text: str, **usage: int) -> Message:
+        message = {"role": role, "id": f"m{number}", "content": [{"type": "text", "text": text}]}
+        message |= {"usage": usage} if usage else {}
+        return {"type": role, "uuid": f"u{number}", "parentUuid": f"u{number - 1}", "message": message}
+
+    first = {"cache_creation_input_tokens": 4000, "cache_read_input_tokens": 0, "input_tokens": 100}
+    then = {"cache_creation_input_tokens": 500, "cache_read_input_tokens": 4000, "input_tokens": 200}
+    rows = [row(1, "user", "One?"), row(2, "assistant", "1", **first, output_tokens=1000)]
+    rows += [row(3, "user", "Two?"), row(4, "assistant", "2", **then, output_tokens=3000)]
+    inspector = Inspector(tmp_path, str(write_lines(tmp_path / "claude.jsonl", rows)), "--engine", "full")
+    try:
+        query = {"source": "transcript", "engine": "full", "budget": 128000}
+        inspector.page("turn", **query)
+        text = words(inspector.page("session", **query))
+        assert "2 calls of the recorded runtime" in text
+        assert "8,800 prompt tokens, of these 4,000 read from the cache and 4,500 written to it" in text
+        # 300 plain at 3, 4,500 written at 3.75, 4,000 read at 0.30, 4,000 of output at 15, by the million.
+        assert "$0.0790" in text
+        assert "cache reads" in inspector.page("chart.svg", what="tokens", **query)
+        form = {"new": "6", "cached": "0.5", "plain": "5", "output": "25"}
+        assert inspector.post(f"prices?{urlencode(query)}", form) == 303
+        # 300 at 5, 4,500 at 6, 4,000 at 0.5, 4,000 at 25.
+        assert "$0.1305" in words(inspector.page("session", **query))
+        assert inspector.post(f"prices?{urlencode(query)}", {**form, "new": "cheap"}) == 400
+    finally:
+        assert inspector.close() == 0
 
 
 @pytest.mark.parametrize("what", ["tokens", "cost"])
@@ -150,6 +236,8 @@ def test_charts_are_pictures(demo: Inspector, what: str, theme: str) -> None:
         ("", "localhost", "GET", None, 403),
         ("/wrong/", None, "GET", None, 404),
         ("/", None, "GET", None, 404),
+        ("/%C3%A9/", None, "GET", None, 404),
+        ("prices?source=session/talk", None, "POST", "http://evil.example", 403),
         ("act?source=session/talk", None, "POST", "http://evil.example", 403),
         ("act?source=session/talk", None, "POST", None, 403),
     ],
@@ -182,7 +270,7 @@ def test_what_a_message_says_stays_text(stored: tuple[Inspector, Path]) -> None:
 
 def test_looking_changes_nothing(stored: tuple[Inspector, Path]) -> None:
     inspector, _ = stored
-    inspector.page("turn", source="session/talk", engine="full", budget=2000, turn=3)
+    inspector.page("turn", source="session/talk", engine="full", budget=2000)
     before = inspector.page("state", source="session/talk", engine="full", budget=2000)
     inspector.page("session", source="session/talk", engine="full", budget=2000)
     inspector.page("turn", source="session/talk", engine="full", budget=3000, turn=3)
@@ -200,7 +288,8 @@ def test_a_session_is_followed_and_found(stored: tuple[Inspector, Path]) -> None
     with_sidecar(state, tell, engine="full")
     assert inspector.page("state", source="session/talk") != before
     assert "kumquat" in inspector.page("turn", source="session/talk", engine="full", budget=128000)
-    assert "kumquat" in words(inspector.page("search", q="kumquat"))
+    assert "<mark>KUMQUAT</mark>" in inspector.page("search", q="KUMQUAT").replace("kumquat", "KUMQUAT")
+    assert "<script" not in inspector.page("search", q="<script>")[400:]
     assert "No session has" in words(inspector.page("search", q="nowhere-to-be-found"))
 
 
@@ -247,3 +336,36 @@ def test_a_long_transcript_is_shown_while_it_is_played(tmp_path: Path) -> None:
         assert inspector.page("state", **query) != first
     finally:
         assert inspector.close() == 0
+
+
+def test_a_session_is_read_from_the_store_once_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+    export = SidecarClient.export
+
+    def counted(self: SidecarClient, session_id: str) -> AsyncIterator[ExportedPage]:
+        reads.append(session_id)
+        return export(self, session_id)
+
+    monkeypatch.setattr(SidecarClient, "export", counted)
+
+    async def look(store: SidecarClient) -> None:
+        def start(engine: str | None, _: MessageFormat) -> SidecarClient:
+            config = {"store": {"kind": "memory"}}
+            return SidecarClient.start(SERVE, state_dir=tmp_path / "play", engine=engine, config=config)
+
+        await store.ingest("talk", user("First?"))
+        players = Players(store, None, start)
+        try:
+            asked, other = (Asked("session/talk", engine, 8000) for engine in ("full", "default"))
+            await players.played(asked, until=None)
+            await players.played(other, until=None)
+            assert reads == ["talk"]
+            await store.ingest("talk", assistant("Second."))
+            history, _, _ = await players.played(asked, until=None)
+            assert (reads, len(history.steps)) == (["talk"] * 2, 2)
+        finally:
+            await players.close()
+
+    with_sidecar(tmp_path, look, engine="full")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.messages.contract import Usage
 from sidecar.messages.dialects import dialect
 from sidecar.messages.importers import Transcript, load
 
@@ -291,3 +292,28 @@ def test_claude_rows_without_ids_of_their_own_are_a_list(tmp_path: Path) -> None
         rows.append({"type": role, "session_id": "s", "message": {"role": role, "content": text}})
     transcript = load(write(tmp_path, *rows))
     assert (texts(transcript), transcript.skipped) == (["look", "blue"], {"system: init": 1})
+
+
+def test_the_usage_of_an_answer_is_told_once_however_many_rows_repeat_it(tmp_path: Path) -> None:
+    def usage(output: int) -> dict[str, object]:
+        cached = {"cache_creation_input_tokens": 30, "cache_read_input_tokens": 60}
+        return {"input_tokens": 10, "output_tokens": output, **cached}
+
+    thought, said, odd = (claude(name, None, "assistant", "a") for name in ("b", "c", "d"))
+    for row, output in ((thought, 2), (said, 9)):
+        row["message"] = {"role": "assistant", "id": "msg-1", "content": "a", "usage": usage(output)}
+    odd["message"] = {"role": "assistant", "id": "msg-2", "content": "a", "usage": {"input_tokens": "many"}}
+    said["parentUuid"], odd["parentUuid"], thought["parentUuid"] = "b", "c", "a"
+    transcript = load(write(tmp_path, claude("a", None, "user", "q"), thought, said, odd))
+    assert [item.usage for item in transcript.items[1:]] == [None, Usage(100, 9, 60, 30), None]
+
+
+def test_codex_usage_belongs_to_the_answer_in_front_of_it(tmp_path: Path) -> None:
+    def count(tokens: int) -> dict[str, object]:
+        usage = {"input_tokens": tokens, "cached_input_tokens": tokens // 2, "output_tokens": 5}
+        return event({"type": "token_count", "info": {"last_token_usage": usage}})
+
+    rows = [item(spoken("user", "q")), count(0), item(spoken("assistant", "a")), count(100), count(100)]
+    rows += [event({"type": "token_count", "info": None}), item(spoken("user", "r"))]
+    transcript = load(write(tmp_path, *rows))
+    assert [found.usage for found in transcript.items[1:]] == [Usage(100, 5, 50), None]

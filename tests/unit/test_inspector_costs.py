@@ -7,7 +7,8 @@ from typing import cast
 import pytest
 
 from sidecar.cli.inspector.history import History, Turn
-from sidecar.cli.options import Prices
+from sidecar.cli.options import Prices, prices_of
+from sidecar.messages.contract import Usage
 
 SIZES = [100, 50, 200, 50]
 """Tokens of the messages: two turns of two."""
@@ -30,13 +31,13 @@ def played(budget: int) -> History:
     [
         # New tokens are written to the cache at 1.25 of 3 dollars, and read from it at 0.1.
         (
-            Prices(new=3.75, cached=0.30),
+            prices_of(["3.75", "0.30"]),
             150 * 3.75 + 240 * 3.75 + 60 * 0.30,
             400 * 3.75 + 150 * 0.30,
             400 * 3.75,
         ),
         # A provider that caches by itself: a write costs what an uncached token does, a read half.
-        (Prices(new=2.50, cached=1.25), 390 * 2.50 + 60 * 1.25, 400 * 2.50 + 150 * 1.25, 400 * 2.50),
+        (prices_of(["2.50", "1.25"]), 390 * 2.50 + 60 * 1.25, 400 * 2.50 + 150 * 1.25, 400 * 2.50),
     ],
 )
 def test_costs_are_those_of_new_and_cached_tokens(
@@ -47,5 +48,24 @@ def test_costs_are_those_of_new_and_cached_tokens(
 
 
 def test_a_window_that_need_not_move_is_cached() -> None:
-    last = played(budget=1000).costs(Prices(new=10, cached=1))[-1]
+    last = played(budget=1000).costs(prices_of(["10", "1"]))[-1]
     assert last.window == last.everything
+
+
+def test_a_call_costs_what_its_provider_reported_with_cache_reads_and_writes() -> None:
+    # Anthropic: 1,000 plain at 3, 4,000 written for five minutes at 3.75, 20,000 read at 0.30, 500 out at 15.
+    anthropic = prices_of(["3.75", "0.30", "3", "15"])
+    assert anthropic.reported(Usage(25_000, 500, 20_000, 4_000)) == pytest.approx(
+        0.003 + 0.015 + 0.006 + 0.0075
+    )
+    # OpenAI charges nothing for writing: 1,000 plain at 1.25, 9,000 read at 0.125, 800 out at 10.
+    openai = prices_of(["1.25", "0.125", "1.25", "10"])
+    assert openai.reported(Usage(10_000, 800, 9_000)) == pytest.approx(0.00125 + 0.001125 + 0.008)
+
+
+@pytest.mark.parametrize(
+    "texts", [["1"], ["1", "2", "3"], ["1", "-2"], ["1", "x"], ["nan", "1"], ["1", "inf"]]
+)
+def test_what_is_no_price_is_refused(texts: list[str]) -> None:
+    with pytest.raises(ValueError):
+        prices_of(texts)

@@ -158,11 +158,26 @@ def test_openclaw_assistant_messages_have_what_pi_reads() -> None:
 
 
 def test_usage_is_known_by_every_providers_names() -> None:
-    openai = {"prompt_tokens": 10, "completion_tokens": 2}
-    anthropic = {"input_tokens": 3, "cache_read_input_tokens": 7, "output_tokens": 2}
-    pi = {"input": 4, "cacheRead": 5, "cacheWrite": 1, "output": 2}
-    for name, usage in (("openai", openai), ("anthropic", anthropic), ("openclaw", pi)):
-        assert read(name, role="assistant", content="x", usage=usage).usage == Usage(10, 2)
+    openai = {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 6}}
+    anthropic = {
+        "input_tokens": 1,
+        "cache_read_input_tokens": 6,
+        "cache_creation_input_tokens": 3,
+        "output_tokens": 2,
+    }
+    pi = {"input": 1, "cacheRead": 6, "cacheWrite": 3, "output": 2}
+    responses = {"input_tokens": 10, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 6}}
+    codex = {"input_tokens": 10, "output_tokens": 2, "cached_input_tokens": 6}
+    for name, usage, written in (
+        ("openai", openai, 0),
+        ("anthropic", anthropic, 3),
+        ("openclaw", pi, 3),
+        ("openai-responses", responses, 0),
+        ("openai-responses", codex, 0),
+        ("openai", {**openai, "prompt_tokens_details": None, "cached_input_tokens": 6}, 0),
+    ):
+        found = read(name, role="assistant", content="x", usage=usage).usage
+        assert found == Usage(10, 2, 6, written), usage
 
 
 def test_replacing_a_result_keeps_the_rest_byte_for_byte() -> None:

@@ -13,9 +13,25 @@ from sidecar.cli.lab.recording import Prompt, Step, Tally, plain_prompts
 from sidecar.cli.options import Prices
 from sidecar.client.errors import ContextOverflow
 from sidecar.client.sidecar_client import SidecarClient
-from sidecar.protocol.assemble import CompositionPart, ContextDecision, InjectedItem
+from sidecar.messages.contract import Mark
+from sidecar.messages.fence import claimed_mark
+from sidecar.protocol.assemble import CompositionPart, ContextDecision, Decision, InjectedItem
+from sidecar.protocol.session import SummaryNode
 
 LEGACY = "legacy"
+
+
+class Run(NamedTuple):
+    """Neighbouring messages of which the same became, for one reason."""
+
+    first: int
+    last: int
+    """Positions from 1, both included."""
+    tokens: int
+    decision: Decision
+    reason: str
+    by: str | None
+    """The ref of what stands for them in the context."""
 
 
 class Turn(NamedTuple):
@@ -36,7 +52,8 @@ class Turn(NamedTuple):
     addition: str
     """What belongs at the end of the host's system prompt."""
     composition: Sequence[CompositionPart]
-    decisions: Sequence[ContextDecision]
+    runs: Sequence[Run]
+    """What became of the messages, oldest first."""
     injected: Sequence[InjectedItem]
     refused: int | None
     """The budget that would have been needed, if this one was refused."""
@@ -61,11 +78,18 @@ class History:
     def __init__(self, client: SidecarClient, tally: Tally, budget: int) -> None:
         self.steps: list[Step] = []
         self.turns: list[Turn] = []
+        self.summaries: dict[str, SummaryNode] = {}
+        """Summaries that the engine stores, by their ids, also those that are not in force any more."""
         self.budget = budget
         self.engine = client.engine.id
         self._client = client
         self._tally = tally
         self._sizes: list[int] = []
+        self._looked_up = set[str]()
+        """Refs of summaries; not every engine stores them."""
+        self._places: dict[str, int] = {}
+        self._kept: dict[bytes, bytes] = {}
+        """Messages of contexts: most turns send what the one before sent."""
         self._session = "inspected"
 
     async def extend(self, steps: Sequence[Step]) -> None:
@@ -75,6 +99,8 @@ class History:
             if self.engine != LEGACY:
                 # In flight together: requests of one session take effect in order.
                 await asyncio.gather(*map(self._tell, turn))
+            places = enumerate((step.message_id for step in turn), len(self.steps) + 1)
+            self._places |= {id: at for at, id in places if id is not None}
             self.steps += turn
             self._sizes += [self._tally.tokens(step.message) for step in turn]
             await self._assemble()
@@ -110,7 +136,8 @@ class History:
             refused = budget = error.required
             answer = await self._client.assemble(self._session, budget, told)
         milliseconds = 1000 * (time.perf_counter() - began)
-        bodies = answer.bodies
+        bodies = [self._kept.setdefault(body, body) for body in answer.bodies]
+        await self._remember_summaries(bodies)
         before = list(self.turns[-1].bodies) if self.turns else []
         explained = None
         if self.engine != LEGACY:
@@ -127,12 +154,43 @@ class History:
                 bodies=bodies,
                 addition=answer.system_prompt_addition or "",
                 composition=answer.composition,
-                decisions=explained.decisions if explained else (),
+                runs=self._runs(explained.decisions) if explained else (),
                 injected=explained.injected if explained else (),
                 refused=refused,
                 milliseconds=milliseconds,
             )
         )
+
+    def mark_of(self, body: bytes) -> Mark | None:
+        """What a message of a context stands for, if the sidecar wrote it."""
+        reading = self._tally.read(body)
+        return reading.mark or claimed_mark(reading.text)
+
+    def place(self, message_id: str) -> int | None:
+        """The position of a message, from 1."""
+        return self._places.get(message_id)
+
+    async def _remember_summaries(self, bodies: Sequence[bytes]) -> None:
+        marks = filter(None, map(self.mark_of, bodies))
+        new = {mark.ref for mark in marks if mark.kind == "summary"} - self._looked_up
+        if new:
+            self._looked_up |= new
+            self.summaries |= {node.node_id: node for node in await self._client.summaries(self._session)}
+
+    def _runs(self, decisions: Sequence[ContextDecision]) -> list[Run]:
+        """Decisions in few: those of a long conversation are thousands, for each of its turns."""
+        runs: list[Run] = []
+        for one in decisions:
+            place = self._places.get(one.message_id)
+            if place is None:
+                continue
+            run = Run(place, place, one.tokens, one.decision, one.reason, one.by)
+            last = runs[-1] if runs else None
+            if last and last[3:] == run[3:] and last.last + 1 == place:
+                runs[-1] = last._replace(last=place, tokens=last.tokens + one.tokens)
+            else:
+                runs.append(run)
+        return runs
 
     async def _compact_if_needed(self, budget: int) -> None:
         if self.engine == LEGACY or not self._client.engine.owns_compaction:

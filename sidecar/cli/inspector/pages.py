@@ -1,48 +1,45 @@
-"""What the pages show: conversations, contexts and charts, as values for the templates."""
+"""What the pages show: conversations, contexts and comparisons, as values for the templates."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from importlib import import_module
-from itertools import groupby, pairwise
-from typing import NamedTuple, Protocol, cast
+from itertools import pairwise
+from typing import NamedTuple, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from sidecar.cli.inspector.history import Costs, History, Turn
+from sidecar.cli.inspector.history import Costs, History, Run, Turn
 from sidecar.cli.lab.recording import Step, Tally
-from sidecar.messages.contract import Reading
-from sidecar.messages.fence import claimed_mark, fences
-from sidecar.protocol.assemble import ContextDecision
+from sidecar.messages.contract import Mark, Reading
+from sidecar.messages.fence import fences
 
 MOST_CHARACTERS = 6_000
 """Of one text on a page; the rest is on a page of its own."""
 PAGE = 100
-"""Messages on one page."""
+"""Messages, or turns, on one page."""
+LISTED = 20
+"""Of a list of turns or messages inside a sentence, at most."""
 WORDS = {
     "sent": "sent in full",
-    "summarised": "covered by a summary",
+    "summarised": "not sent",
     "stubbed": "shortened",
     "dropped": "left out",
     "pinned": "pinned",
 }
-KINDS = {"summary": "Summary of earlier messages", "stub": "Shortened tool result", "memory": "Memory"}
-_PALETTE = {"light": ("#4b5563", "#2563eb", "#d97706"), "dark": ("#9ca3af", "#60a5fa", "#fbbf24")}
-
-
-class _Chart(Protocol):
-    """What is used of leather's charts, which have no types of their own."""
-
-    def add_line(
-        self, data: Sequence[tuple[int, float]], *, name: str, stroke_color: str, width: int
-    ) -> None: ...
-    def add_x_scale(self, domain_min: float, domain_max: float) -> None: ...
-    def add_y_scale(self, domain_min: float, domain_max: float) -> None: ...
-    def to_svg(self, *, width: int, height: int) -> str: ...
+KINDS = {
+    "summary": "Summary of earlier messages",
+    "activityLog": "Activity log of earlier turns",
+    "memory": "Memory",
+    "recall": "Recalled from earlier turns",
+    "stub": "Shortened tool result",
+    "noResult": "Stand-in for a missing tool result",
+    "note": "Note of the sidecar",
+}
+"""What a text of the sidecar is called."""
 
 
 class Piece(NamedTuple):
@@ -62,18 +59,32 @@ class Shown(NamedTuple):
     role: str
     tokens: int
     why: str
+    """Why it is there, in words."""
     pieces: Sequence[Piece]
-    same: bool = True
-    """False where the other context of a comparison lacks it."""
+    ref: str = ""
+    """Of the summary or the recalled text that it is, where it opens to messages."""
 
 
-class Run(NamedTuple):
-    """Neighbouring messages that are not in the context for one reason."""
+class Block(NamedTuple):
+    """A part of a comparison: messages that both contexts have, or those of each that the other lacks."""
 
-    first: int
-    last: int
+    is_same: bool
+    here: Sequence[Shown]
+    there: Sequence[Shown]
+    """Empty where they are the same."""
     tokens: int
-    why: str
+    left_out: int
+    """Messages that are not listed."""
+
+
+class Reported(NamedTuple):
+    """What the provider reported for the calls of the recorded runtime."""
+
+    calls: int
+    prompt: int
+    read: int
+    written: int
+    output: int
 
 
 class Pages:
@@ -84,7 +95,7 @@ class Pages:
             loader=PackageLoader("sidecar.cli.inspector"), autoescape=True, undefined=StrictUndefined
         )
         filters = cast("dict[str, object]", self._templates.filters)  # pyright: ignore[reportUnknownMemberType]
-        filters["tokens"], filters["dollars"] = _grouped, _dollars
+        filters |= {"tokens": _grouped, "dollars": _dollars, "places": places, "said": said}
         # Nothing that a message says becomes a link, a picture or HTML of this page.
         self._markdown = (
             MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
@@ -95,17 +106,17 @@ class Pages:
         return self._templates.get_template(name).render(**values)
 
     def shown(
-        self, reading: Reading, tokens: int, position: int | None, why: str, same: bool = True
+        self, reading: Reading, tokens: int, position: int | None, why: str, mark: Mark | None = None
     ) -> Shown:
-        """A message as a person reads it."""
-        mark = (reading.mark or claimed_mark(reading.text)) if position is None else None
-        role = reading.role if mark is None else KINDS.get(mark.kind, "Written by the sidecar")
+        """A message as a person reads it; with a mark it is one that the sidecar wrote."""
         text = "\n\n".join(part.content for part in fences(reading.text)) if mark else reading.text
         pieces = [self._text("", text, True)] if text else []
-        pieces += [self._text(f"{call.name}", call.arguments, False) for call in reading.calls]
+        pieces += [self._text(call.name, call.arguments, False) for call in reading.calls]
         pieces += [self._text("result", result.text, False) for result in reading.results if result.text]
-        pieces += [self._text("", f"[{media.kind}]", False) for media in reading.media]
-        return Shown(position, role, tokens, why, pieces, same)
+        pieces += [self._text("", f"[{media.kind}, {media.size:,} bytes]", False) for media in reading.media]
+        role = reading.role if mark is None else KINDS.get(mark.kind, "Written by the sidecar")
+        opens = mark is not None and mark.kind in ("summary", "recall")
+        return Shown(position, role, tokens, why, pieces, mark.ref if mark and opens else "")
 
     def _text(self, title: str, text: str, is_prose: bool) -> Piece:
         shown = text[:MOST_CHARACTERS]
@@ -121,83 +132,126 @@ def _dollars(sum: float) -> str:
     return f"${sum:,.4f}" if sum < 1 else f"${sum:,.2f}"
 
 
-def context_of(
-    pages: Pages, history: History, tally: Tally, turn: Turn, other: Turn | None = None
-) -> list[Shown]:
-    """The messages of a turn's context; those that `other` lacks are marked."""
+def places(runs: Sequence[Run]) -> str:
+    """Which messages runs are, in words."""
+    joined: list[tuple[int, int]] = []
+    for run in runs:
+        if joined and joined[-1][1] + 1 == run.first:
+            joined[-1] = joined[-1][0], run.last
+        else:
+            joined.append((run.first, run.last))
+    said = [f"{first}" if first == last else f"{first} to {last}" for first, last in joined]
+    if len(said) > LISTED:
+        said = [*said[:LISTED], f"{len(said) - LISTED} more"]
+    many = len(said) > 1 or "to" in said[0] if said else False
+    return f"message{'s' if many else ''} {', '.join(said)}"
+
+
+def context_of(pages: Pages, history: History, tally: Tally, turn: Turn) -> list[Shown]:
+    """The messages of a turn's context, each with why it is there."""
     positions: dict[bytes, list[int]] = {}
     for at, step in enumerate(history.steps[: turn.last + 1], 1):
         positions.setdefault(step.message, []).append(at)
-    reasons = {decision.message_id: decision.reason for decision in turn.decisions}
-    kept = set[int]()
-    if other is not None:
-        matcher = SequenceMatcher(None, list(other.bodies), list(turn.bodies), autojunk=False)
-        kept = {at for _, start, size in matcher.get_matching_blocks() for at in range(start, start + size)}
     found: list[Shown] = []
-    for at, body in enumerate(turn.bodies):
-        places = positions.get(body)
-        position = places.pop(0) if places else None
-        step = history.steps[position - 1] if position else None
-        why = reasons.get(step.message_id or "", "") if step else ""
-        same = other is None or at in kept
-        found.append(pages.shown(tally.read(body), tally.tokens(body), position, why, same))
+    for body in turn.bodies:
+        known = positions.get(body)
+        position = known.pop(0) if known else None
+        mark = None if position else history.mark_of(body)
+        why = _why(turn, position) if position else _why_made(turn, mark)
+        found.append(pages.shown(tally.read(body), tally.tokens(body), position, why, mark))
     return found
 
 
-def absent(history: History, turn: Turn) -> list[Run]:
-    """What of the conversation is not in the context in full, in runs with one reason."""
-    places = {step.message_id: at for at, step in enumerate(history.steps, 1)}
-    gone = [one for one in turn.decisions if one.decision not in ("sent", "pinned")]
-
-    def why(decision: ContextDecision) -> str:
-        return f"{WORDS[decision.decision]}: {decision.reason}"
-
-    runs: list[Run] = []
-    for reason, group in groupby(gone, key=why):
-        members = list(group)
-        first, last = (places.get(one.message_id, 0) for one in (members[0], members[-1]))
-        runs.append(Run(first, last, sum(one.tokens for one in members), reason))
-    return runs
+def _why(turn: Turn, position: int) -> str:
+    run = next((run for run in turn.runs if run.first <= position <= run.last), None)
+    return said(run) if run else ""
 
 
-def conversation(pages: Pages, steps: Sequence[Step], tally: Tally, start: int) -> list[Shown]:
-    """One page of the conversation itself."""
+def said(run: Run) -> str:
+    """What became of messages, and why."""
+    return f"{WORDS[run.decision]}: {run.reason}"
+
+
+def _why_made(turn: Turn, mark: Mark | None) -> str:
+    """Why a message that is none of the conversation is in the context."""
+    if mark is None:
+        return "changed by the engine, such as a result that is shortened"
+    runs = stands_for(turn, mark)
+    if runs and mark.kind == "summary":
+        return f"stands for {places(runs)}: {sum(run.tokens for run in runs):,} tokens in full"
+    if runs and mark.kind == "recall":
+        return f"quotes {places(runs)}, which the newest message calls for"
+    return "what the newest message calls for" if mark.kind == "recall" else ""
+
+
+def stands_for(turn: Turn, mark: Mark) -> list[Run]:
+    """The messages in whose place a summary, or a recalled text, is in a context."""
+    own = [run for run in turn.runs if run.by == mark.ref and run.decision == "summarised"]
+    if mark.kind != "summary" or not own:
+        return own
+    # What a recalled text quotes of them is told of that text alone.
+    first, last = own[0].first, own[-1].last
+    return [run for run in turn.runs if run.decision == "summarised" and first <= run.first <= last]
+
+
+def absent(turn: Turn) -> list[Run]:
+    """What of the conversation is not in the context in full."""
+    return [run for run in turn.runs if run.decision not in ("sent", "pinned")]
+
+
+def compared(
+    pages: Pages, one: tuple[History, Turn], other: tuple[History, Turn], tally: Tally
+) -> list[Block]:
+    """Two contexts as a diff."""
+    (history, turn), (other_history, other_turn) = one, other
+    here = context_of(pages, history, tally, turn)
+    there = context_of(pages, other_history, tally, other_turn)
+    blocks: list[Block] = []
+    matcher = SequenceMatcher(None, turn.bodies, other_turn.bodies, autojunk=False)
+    for tag, start, stop, other_start, other_stop in matcher.get_opcodes():
+        left = here[start:stop]
+        right = [] if tag == "equal" else there[other_start:other_stop]
+        left_out = max(0, len(left) - PAGE) + max(0, len(right) - PAGE)
+        tokens = sum(message.tokens for message in left)
+        blocks.append(Block(tag == "equal", left[:PAGE], right[:PAGE], tokens, left_out))
+    return blocks
+
+
+def conversation(
+    pages: Pages, steps: Sequence[Step], tally: Tally, start: int, stop: int | None = None
+) -> list[Shown]:
+    """One page of the conversation itself, up to message `stop` at most."""
+    end = min(start + PAGE, len(steps) if stop is None else stop)
     return [
         pages.shown(step.reading, tally.tokens(step.message), at, "")
-        for at, step in enumerate(steps[start : start + PAGE], start + 1)
+        for at, step in enumerate(steps[start:end], start + 1)
     ]
 
 
-def chart(turns: Sequence[Turn], costs: Sequence[Costs], budget: int, what: str, theme: str) -> str:
-    """An SVG over turns: tokens (`tokens`), or dollars summed up (`cost`)."""
-    dim, strong, warm = _PALETTE[theme]
-    ink = "#111827" if theme == "light" else "#e5e7eb"
-    picture = cast("_Chart", import_module("leather").Chart())
-    numbers = [turn.number for turn in turns]
-    if what == "tokens":
-        series = [
-            ("history", [turn.history_tokens for turn in turns], dim),
-            ("sent", [turn.sent_tokens for turn in turns], strong),
-            ("budget", [budget] * len(turns), warm),
-        ]
-    else:
-        series = [
-            ("everything", [cost.everything for cost in costs], dim),
-            ("this engine", [cost.engine for cost in costs], strong),
-            ("plain window", [cost.window for cost in costs], warm),
-        ]
-    most = max((max(values) for _, values, _ in series if values), default=1) or 1
-    for name, values, colour in series:
-        points = list(zip(numbers, values, strict=True))
-        picture.add_line(points, name=name, stroke_color=colour, width=2)
-    picture.add_y_scale(0, most * 1.05)
-    picture.add_x_scale(min(numbers, default=0), max(*numbers, min(numbers, default=0) + 1, 1))
-    svg = picture.to_svg(width=900, height=280)
-    # leather draws in greys of its own, which do not show on every ground.
-    for grey in ("#666", "#9c9c9c", "#a8a8a8"):
-        svg = svg.replace(f'"{grey}"', f'"{ink}"')
-    svg = svg.replace('"#f9f9f9"', '"none"').replace('"#eee"', '"#8884"')
-    return svg.replace('font-family="Monaco"', 'font-family="sans-serif"')
+def reported(steps: Sequence[Step]) -> Reported | None:
+    """The sum of what the provider reported, if it did."""
+    usages = [step.usage for step in steps if step.usage and step.usage.input_tokens]
+    if not usages:
+        return None
+    return Reported(
+        len(usages),
+        sum(usage.input_tokens for usage in usages),
+        sum(usage.read_tokens for usage in usages),
+        sum(usage.written_tokens for usage in usages),
+        sum(usage.output_tokens for usage in usages),
+    )
+
+
+def savings(costs: Costs) -> list[tuple[str, float, str]]:
+    """What each way costs, and what the engine saves against it."""
+    ways = (("sending everything", costs.everything), ("a sliding window", costs.window))
+    rows: list[tuple[str, float, str]] = [("this engine", costs.engine, "")]
+    for name, cost in ways:
+        less = cost - costs.engine
+        share = f" ({abs(less) / cost:.0%})" if cost else ""
+        verb = "the engine saves" if less >= 0 else "the engine costs more by"
+        rows.append((name, cost, f"{verb} {_dollars(abs(less))}{share}"))
+    return rows
 
 
 def epochs(turns: Sequence[Turn]) -> list[int]:

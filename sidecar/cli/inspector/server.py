@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
+import re
 import secrets
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from importlib.resources import files
 from typing import NamedTuple, cast
-from urllib.parse import urlencode
 
+import msgspec
 from aiohttp import web
+from markupsafe import Markup, escape
+from msgspec import Struct
 
-from sidecar.cli.inspector import pages
+from sidecar.cli.inspector import charts, pages
 from sidecar.cli.inspector.history import History, Turn
-from sidecar.cli.lab.recording import Recording, Step, Tally, steps_of
-from sidecar.cli.options import Prices
+from sidecar.cli.inspector.players import TRANSCRIPT, Asked, Conversation, Players, Start
+from sidecar.cli.lab.recording import Recording
+from sidecar.cli.options import Prices, prices_of
 from sidecar.client.errors import SidecarError
 from sidecar.client.sidecar_client import SidecarClient
-from sidecar.messages.dialects import dialect
-from sidecar.messages.importers.transcript import Imported, Span
-from sidecar.protocol.base import MessageFormat
-from sidecar.tokens.choose import counter
 
-TRANSCRIPT = "transcript"
-"""Stands for the file in addresses; sessions have `session/` in front of their ids."""
-MOST_HISTORIES = 4
-PATIENCE_S = 0.7
-"""How long a page waits for a conversation to be played; it then shows the turns that there are."""
-WHOLE_S = 300.0
-"""How long one waits that needs all of them."""
 FOUND = 30
+"""Sessions that a search shows."""
+OF_EACH = 5
+"""Messages of each of them."""
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -43,32 +37,33 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_KINDS = {".css": "text/css", ".js": "text/javascript"}
-
-Start = Callable[[str | None, MessageFormat], SidecarClient]
-"""Starts a sidecar for an engine (as configured if `None`) and a dialect, whose store is memory."""
+_KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-class Asked(NamedTuple):
-    """What of which conversation is to be shown, with which engine, within which budget."""
-
-    source: str
-    engine: str
-    budget: int
-
-    def address(self, **more: object) -> str:
-        """The query of a page about it."""
-        return urlencode({"source": self.source, "engine": self.engine, "budget": self.budget, **more})
+class _Match(Struct):
+    position: int
+    role: str
+    text: str
 
 
-class _Playing(NamedTuple):
-    history: History
-    tally: Tally
-    told: list[Step]
-    """The messages that have been handed over to be played."""
-    tasks: list[asyncio.Task[None]]
-    """The newest is the one that plays."""
-    stack: AsyncExitStack
+class _Group(Struct):
+    matches: list[_Match]
+
+
+class _Matches(Struct):
+    """What is used of the result of `context_grep`."""
+
+    groups: list[_Group]
+
+
+class Found(NamedTuple):
+    """A message that matches a search."""
+
+    position: int
+    role: str
+    html: Markup
+    """The part that matches, with the match marked."""
+    address: str
 
 
 class Inspector:
@@ -85,13 +80,14 @@ class Inspector:
     ) -> None:
         self.token = secrets.token_urlsafe(24)
         self._store = store
-        self._recording = recording
-        self._start = start
+        self._name = recording.name if recording else None
+        """Of the transcript."""
         self._engine = engine
         self._budget = budget
         self._prices = prices
         self._pages = pages.Pages()
-        self._playing: OrderedDict[Asked, _Playing] = OrderedDict()
+        self._players = Players(store, recording, start)
+        self._engines: list[str] = []
         self._runner: web.AppRunner | None = None
         self._origin = ""
 
@@ -101,6 +97,7 @@ class Inspector:
         Raises:
             OSError: the port is taken.
         """
+        self._engines = [one.id for one in await self._store.engines() if one.available]
         app = web.Application(client_max_size=65_536, middlewares=[self._guard])
         below = f"/{self.token}"
         app.add_routes(
@@ -108,6 +105,7 @@ class Inspector:
                 web.get(f"{below}/", self._front),
                 web.get(f"{below}/session", self._session),
                 web.get(f"{below}/turn", self._turn),
+                web.get(f"{below}/summary", self._summary),
                 web.get(f"{below}/compare", self._compare),
                 web.get(f"{below}/messages", self._messages),
                 web.get(f"{below}/message", self._message),
@@ -115,6 +113,7 @@ class Inspector:
                 web.get(f"{below}/chart.svg", self._chart),
                 web.get(f"{below}/state", self._state),
                 web.post(f"{below}/act", self._act),
+                web.post(f"{below}/prices", self._set_prices),
                 web.get(f"{below}/static/{{name}}", self._static),
             ]
         )
@@ -129,8 +128,7 @@ class Inspector:
         """Stop serving, and end the sidecars that play."""
         if self._runner is not None:
             await self._runner.cleanup()
-        for playing in self._playing.values():
-            await _end(playing)
+        await self._players.close()
 
     @web.middleware
     async def _guard(
@@ -139,7 +137,7 @@ class Inspector:
         # A page whose name resolves to this machine has another Host, and it and other users lack the token.
         if request.headers.get("Host", "") != self._origin.removeprefix("http://"):
             return web.Response(status=403, text="Open the address that the command printed.\n")
-        if not secrets.compare_digest(request.path.split("/")[1], self.token):
+        if not secrets.compare_digest(_first_part(request.path), self.token.encode()):
             return web.Response(status=404, text="Not found.\n")
         if request.method == "POST" and request.headers.get("Origin") != self._origin:
             return web.Response(status=403, text="Only the inspector's own pages can do this.\n")
@@ -156,7 +154,7 @@ class Inspector:
 
     async def _front(self, request: web.Request) -> web.StreamResponse:
         del request
-        if self._recording is not None:
+        if self._name is not None:
             raise web.HTTPFound(f"session?{Asked(TRANSCRIPT, self._engine, self._budget).address()}")
         sessions = [
             (entry, Asked(f"session/{entry.session_id}", self._engine, self._budget).address())
@@ -166,32 +164,43 @@ class Inspector:
 
     async def _session(self, request: web.Request) -> web.StreamResponse:
         asked = self._asked(request)
-        history, _ = await self._played(asked)
+        history, conversation, unplayed = await self._players.played(asked)
         costs = history.costs(self._prices)
+        reported = pages.reported(history.steps)
+        newest = history.turns[::-1]
+        start = min(_number(request.query.get("start", ""), 0), max(0, len(newest) - 1))
         return self._about(
             "session.html",
             asked,
-            turns=[(turn, asked.address(turn=turn.number)) for turn in reversed(history.turns)],
-            costs=costs[-1] if costs else None,
+            turns=[
+                (turn, _reported(history, turn), asked.address(turn=turn.number))
+                for turn in newest[start : start + pages.PAGE]
+            ],
+            count=len(newest),
+            pages=[(name, asked.address(start=at)) for name, at in pages.pager(len(newest), start)],
+            costs=pages.savings(costs[-1]) if costs else [],
+            reported=reported,
+            reported_cost=sum(self._prices.reported(step.usage) for step in history.steps if step.usage),
+            prices=self._prices,
             epochs=pages.epochs(history.turns),
-            version=f"{len(history.steps)}-{len(history.turns)}",
-            unplayed=len(self._playing[asked].told) - len(history.steps),
+            version=await self._players.version(asked),
+            unplayed=unplayed,
+            messages=len(conversation.steps),
             history=history,
             is_stored=asked.source != TRANSCRIPT,
             pins=await self._pins(asked),
         )
 
     async def _turn(self, request: web.Request) -> web.StreamResponse:
-        asked = self._asked(request)
-        history, tally = await self._played(asked, whole=True)
-        turn = self._chosen(history, request.query.get("turn", ""))
-        shown = pages.context_of(self._pages, history, tally, turn)
+        asked, (history, conversation, turn) = await self._turn_asked(request)
+        shown = pages.context_of(self._pages, history, conversation.tally, turn)
         start = _start(request, len(shown))
         numbers = [one.number for one in history.turns]
         return self._about(
             "turn.html",
             asked,
             turn=turn,
+            history=history,
             messages=shown[start : start + pages.PAGE],
             first=start + 1,
             count=len(shown),
@@ -199,110 +208,161 @@ class Inspector:
                 (name, asked.address(turn=turn.number, start=at))
                 for name, at in pages.pager(len(shown), start)
             ],
-            absent=pages.absent(history, turn),
+            absent=pages.absent(turn),
             earlier=_beside(asked, numbers, turn.number, -1),
             later=_beside(asked, numbers, turn.number, 1),
+            here=asked.address(turn=turn.number),
             compare=asked.address(turn=turn.number, other=max(numbers[0], turn.number - 1)),
             is_stored=asked.source != TRANSCRIPT,
             ids={at: step.message_id for at, step in enumerate(history.steps, 1)},
         )
 
+    async def _summary(self, request: web.Request) -> web.StreamResponse:
+        """What a summary or a recalled text of a turn stands for: other summaries, and messages."""
+        asked, (history, conversation, turn) = await self._turn_asked(request)
+        ref = request.query.get("ref", "")
+        node = history.summaries.get(ref)
+        mark = next((mark for mark in map(history.mark_of, turn.bodies) if mark and mark.ref == ref), None)
+        if node is not None:
+            first, last = (history.place(id) for id in (node.first_message_id, node.last_message_id))
+            spans = [(first, last)] if first and last else []
+        else:
+            spans = [(run.first, run.last) for run in pages.stands_for(turn, mark)] if mark else []
+        if not spans:
+            raise web.HTTPNotFound(reason="There is no such summary.")
+        positions = [at for first, last in spans for at in range(first, last + 1)]
+        start = min(_number(request.query.get("start", ""), 0), len(positions) - 1)
+        steps = history.steps
+        return self._about(
+            "summary.html",
+            asked,
+            turn=turn,
+            here=asked.address(turn=turn.number),
+            node=node,
+            sources=[history.summaries[id] for id in node.sources if id in history.summaries] if node else [],
+            messages=[
+                message
+                for at in positions[start : start + pages.PAGE]
+                for message in pages.conversation(self._pages, steps, conversation.tally, at - 1, at)
+            ],
+            first=start + 1,
+            count=len(positions),
+            pages=[
+                (name, asked.address(turn=turn.number, ref=ref, start=at))
+                for name, at in pages.pager(len(positions), start)
+            ],
+        )
+
     async def _compare(self, request: web.Request) -> web.StreamResponse:
-        asked = self._asked(request)
+        asked, (history, conversation, turn) = await self._turn_asked(request)
         beside = Asked(
             asked.source,
             request.query.get("otherEngine") or asked.engine,
             _number(request.query.get("otherBudget", ""), asked.budget),
         )
-        history, tally = await self._played(asked, whole=True)
-        other, other_tally = await self._played(beside, whole=True)
-        turn = self._chosen(history, request.query.get("turn", ""))
-        other_turn = self._chosen(other, request.query.get("other", request.query.get("turn", "")))
-        here = pages.context_of(self._pages, history, tally, turn, other_turn)
-        there = pages.context_of(self._pages, other, other_tally, other_turn, turn)
+        number = request.query.get("other", request.query.get("turn", ""))
+        other, _, other_turn = await self._at_turn(beside, number)
         return self._about(
             "compare.html",
             asked,
             beside=beside,
             sides=[
-                (asked, turn, here[-pages.PAGE :], sum(not one.same for one in here)),
-                (beside, other_turn, there[-pages.PAGE :], sum(not one.same for one in there)),
+                (asked, turn, history, asked.address(turn=turn.number)),
+                (beside, other_turn, other, beside.address(turn=other_turn.number)),
             ],
+            blocks=pages.compared(self._pages, (history, turn), (other, other_turn), conversation.tally),
         )
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:
         asked = self._asked(request)
-        history, tally = await self._played(asked, whole=True)
-        count = len(history.steps)
-        start = _start(request, count)
+        steps, tally = (await self._players.conversation(asked.source))[2:]
+        start = _start(request, len(steps))
         return self._about(
             "messages.html",
             asked,
-            messages=pages.conversation(self._pages, history.steps, tally, start),
+            messages=pages.conversation(self._pages, steps, tally, start),
             first=start + 1,
-            count=count,
-            pages=[(name, asked.address(start=at)) for name, at in pages.pager(count, start)],
+            count=len(steps),
+            pages=[(name, asked.address(start=at)) for name, at in pages.pager(len(steps), start)],
         )
 
     async def _message(self, request: web.Request) -> web.StreamResponse:
         """One message of the conversation as it is stored, as plain text."""
-        history, _ = await self._played(self._asked(request), whole=True)
+        steps = (await self._players.conversation(self._asked(request).source)).steps
         at = _number(request.query.get("at", ""), 0)
-        if not 1 <= at <= len(history.steps):
+        if not 1 <= at <= len(steps):
             raise web.HTTPNotFound(reason="There is no such message.")
-        return web.Response(text=history.steps[at - 1].message.decode("utf-8", "replace"))
+        return web.Response(text=steps[at - 1].message.decode("utf-8", "replace"))
 
     async def _search(self, request: web.Request) -> web.StreamResponse:
         wanted = request.query.get("q", "").strip()
-        found: list[tuple[str, str, str]] = []
+        found: list[tuple[str, str, list[Found]]] = []
         if wanted:
             async for entry in self._store.sessions(page_size=200):
                 if len(found) >= FOUND:
                     break
+                asked = Asked(f"session/{entry.session_id}", self._engine, self._budget)
                 with suppress(SidecarError):
-                    arguments = {"kind": "literal", "pattern": wanted, "limit": 5}
-                    answer = await self._store.call_tool(entry.session_id, "context_grep", arguments)
-                    text = "\n".join(part.text for part in answer.content if part.text)
-                    if "[" in text:
-                        address = Asked(f"session/{entry.session_id}", self._engine, self._budget).address()
-                        found.append((entry.session_id, address, text))
+                    if matches := await self._matches(asked, wanted):
+                        found.append((entry.session_id, asked.address(), matches))
         return self._page("search.html", wanted=wanted, found=found)
 
+    async def _matches(self, asked: Asked, wanted: str) -> list[Found]:
+        arguments = {"kind": "literal", "pattern": wanted, "limit": OF_EACH}
+        answer = await self._store.call_tool(asked.session, "context_grep", arguments)
+        groups = msgspec.json.decode(bytes(answer.structured_content), type=_Matches).groups
+        return [
+            Found(
+                match.position,
+                match.role,
+                _marked(match.text, wanted),
+                asked.address(start=(match.position - 1) // pages.PAGE * pages.PAGE),
+            )
+            for group in groups
+            for match in group.matches
+        ]
+
     async def _chart(self, request: web.Request) -> web.StreamResponse:
-        history, _ = await self._played(self._asked(request))
-        what = "cost" if request.query.get("what") == "cost" else "tokens"
-        theme = "dark" if request.query.get("theme") == "dark" else "light"
-        svg = pages.chart(history.turns, history.costs(self._prices), history.budget, what, theme)
+        history, _, _ = await self._players.played(self._asked(request), until=1)
+        theme: charts.Theme = "dark" if request.query.get("theme") == "dark" else "light"
+        narrow = "narrow" in request.query
+        turns = history.turns
+        if not turns:
+            raise web.HTTPNotFound(reason="The conversation has no turns yet.")
+        if request.query.get("what") == "cost":
+            svg = charts.costs(turns, history.costs(self._prices), theme, narrow)
+        else:
+            svg = charts.tokens(turns, history.steps, history.budget, pages.epochs(turns), theme, narrow)
         return web.Response(text=svg, content_type="image/svg+xml")
 
     async def _state(self, request: web.Request) -> web.StreamResponse:
-        """What changes when an open page is out of date: the conversation, or how much of it is played."""
-        asked = self._asked(request)
-        playing = self._playing.get(asked)
-        played = len(playing.history.turns) if playing else 0
-        changed = ""
-        if asked.source != TRANSCRIPT:
-            changed = (await self._store.session(asked.source.removeprefix("session/"))).updated_at
-        return web.json_response({"changed": f"{changed} {played}"})
+        return web.json_response({"version": await self._players.version(self._asked(request))})
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
         asked = self._asked(request)
         form = await request.post()
         if asked.source == TRANSCRIPT:
             raise web.HTTPBadRequest(reason="A transcript is not stored.")
-        session, action = asked.source.removeprefix("session/"), str(form.get("action", ""))
-        given = str(form.get("value", ""))
+        action, given = str(form.get("action", "")), str(form.get("value", ""))
         if action == "pin" and given:
-            await self._store.pin(session, message_id=given)
+            await self._store.pin(asked.session, message_id=given)
         elif action == "unpin" and given:
-            await self._store.unpin(session, given)
+            await self._store.unpin(asked.session, given)
         elif action == "compact":
-            await self._store.compact(session, asked.budget, force=True)
+            await self._store.compact(asked.session, asked.budget, force=True)
         elif action == "fork" and given:
-            await self._store.fork(session, given)
+            await self._store.fork(asked.session, given)
         else:
             raise web.HTTPBadRequest(reason="There is no such action.")
         raise web.HTTPSeeOther(f"session?{asked.address()}")
+
+    async def _set_prices(self, request: web.Request) -> web.StreamResponse:
+        form = await request.post()
+        try:
+            self._prices = prices_of([str(form.get(name, "")) for name in Prices.__struct_fields__])
+        except ValueError:
+            raise web.HTTPBadRequest(reason="A price is a number of dollars such as 3.75.") from None
+        raise web.HTTPSeeOther(f"session?{self._asked(request).address()}")
 
     async def _static(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
@@ -315,90 +375,59 @@ class Inspector:
     # --- what they need -------------------------------------------------------------------------------------
 
     def _page(self, template: str, status: int = 200, /, **values: object) -> web.Response:
-        html = self._pages.render(template, has_sessions=self._recording is None, **values)
+        html = self._pages.render(template, has_sessions=self._name is None, **values)
         return web.Response(text=html, content_type="text/html", status=status)
 
     def _about(self, template: str, asked: Asked, /, **values: object) -> web.Response:
-        name = self._recording.name if self._recording else asked.source.removeprefix("session/")
-        return self._page(template, 200, asked=asked, name=name, query=asked.address(), **values)
+        about = {"asked": asked, "name": self._name or asked.session, "query": asked.address()}
+        return self._page(template, 200, engines=self._engines, **about, **values)
 
     def _asked(self, request: web.Request) -> Asked:
         source = request.query.get("source", TRANSCRIPT)
-        if source == TRANSCRIPT and self._recording is None:
+        if source == TRANSCRIPT and self._name is None:
             raise web.HTTPNotFound(reason="There is no transcript.")
         budget = _number(request.query.get("budget", ""), self._budget)
-        return Asked(source, request.query.get("engine") or self._engine, budget)
+        return Asked(source, request.query.get("engine") or self._engine, max(budget, 1))
 
-    def _chosen(self, history: History, number: str) -> Turn:
+    async def _turn_asked(self, request: web.Request) -> tuple[Asked, tuple[History, Conversation, Turn]]:
+        asked = self._asked(request)
+        return asked, await self._at_turn(asked, request.query.get("turn", ""))
+
+    async def _at_turn(self, asked: Asked, number: str) -> tuple[History, Conversation, Turn]:
+        """The turn of that number, or the nearest one; the newest where none is named."""
+        wanted = _number(number, 0)
+        history, conversation, _ = await self._players.played(asked, until=wanted or None)
         if not history.turns:
             raise web.HTTPNotFound(reason="The conversation has no turns yet.")
-        wanted = _number(number, history.turns[-1].number)
-        return next((turn for turn in history.turns if turn.number >= wanted), history.turns[-1])
+        newest = history.turns[-1]
+        turn = next((turn for turn in history.turns if turn.number >= wanted), newest) if wanted else newest
+        return history, conversation, turn
 
     async def _pins(self, asked: Asked) -> list[tuple[str, str]]:
         if asked.source == TRANSCRIPT:
             return []
-        pins = await self._store.pins(asked.source.removeprefix("session/"))
+        pins = await self._store.pins(asked.session)
         return [(pin.pin_id, pin.note or pin.text or pin.message_id or "") for pin in pins]
 
-    async def _played(self, asked: Asked, *, whole: bool = False) -> tuple[History, Tally]:
-        """The conversation with what the engine makes of it: as far as it is played by now, or all of it."""
-        steps, message_format = await self._steps(asked.source)
-        playing = self._playing.get(asked)
-        if playing is None:
-            stack = AsyncExitStack()
-            client = await stack.enter_async_context(self._start(asked.engine or None, message_format))
-            tally = Tally(dialect(message_format), counter("auto"))
-            playing = _Playing(History(client, tally, asked.budget), tally, [], [], stack)
-            self._playing[asked] = playing
-            while len(self._playing) > MOST_HISTORIES:
-                _, oldest = self._playing.popitem(last=False)
-                await _end(oldest)
-        self._playing.move_to_end(asked)
-        told = playing.told
-        if [step.message for step in told] != [step.message for step in steps[: len(told)]]:
-            # Earlier messages have changed: begin again.
-            del self._playing[asked]
-            await _end(playing)
-            return await self._played(asked, whole=whole)
-        if len(steps) > len(told):
-            new, before = steps[len(told) :], playing.tasks[-1:]
-            told += new
-            playing.tasks[:] = [asyncio.create_task(_play(playing.history, new, before))]
-        await asyncio.wait(playing.tasks, timeout=WHOLE_S if whole else PATIENCE_S)
-        for task in playing.tasks:
-            if task.done():
-                task.result()
-        return playing.history, playing.tally
 
-    async def _steps(self, source: str) -> tuple[list[Step], MessageFormat]:
-        if source == TRANSCRIPT and self._recording is not None:
-            return self._recording.steps, self._recording.message_format
-        session = source.removeprefix("session/")
-        entry = await self._store.session(session)
-        items = [
-            Imported(message.body, message.message_id, None, Span(0, 0))
-            async for page in self._store.export(session)
-            for message in page.messages
-        ]
-        return steps_of(items, dialect(entry.message_format)), cast("MessageFormat", entry.message_format)
+def _reported(history: History, turn: Turn) -> pages.Reported | None:
+    return pages.reported(history.steps[turn.first : turn.last + 1])
 
 
-async def _play(history: History, steps: list[Step], before: Sequence[asyncio.Task[None]]) -> None:
-    if before:
-        await asyncio.wait(before)
-    await history.extend(steps)
-
-
-async def _end(playing: _Playing) -> None:
-    for task in playing.tasks:
-        task.cancel()
-    await asyncio.gather(*playing.tasks, return_exceptions=True)
-    await playing.stack.aclose()
+def _marked(text: str, wanted: str) -> Markup:
+    """A text in which what is wanted is marked."""
+    parts = re.split(f"({re.escape(wanted)})", text, flags=re.IGNORECASE)
+    return Markup("").join(
+        Markup("<mark>{}</mark>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts)
+    )
 
 
 def _location(ended: web.HTTPException) -> dict[str, str]:
     return {"Location": ended.headers["Location"]} if "Location" in ended.headers else {}
+
+
+def _first_part(path: str) -> bytes:
+    return path.removeprefix("/").partition("/")[0].encode(errors="replace")
 
 
 def _number(text: str, otherwise: int) -> int:
@@ -410,6 +439,6 @@ def _start(request: web.Request, count: int) -> int:
     return min(_number(request.query.get("start", ""), newest), newest)
 
 
-def _beside(asked: Asked, numbers: list[int], number: int, step: int) -> str | None:
+def _beside(asked: Asked, numbers: Sequence[int], number: int, step: int) -> str | None:
     at = numbers.index(number) + step
     return asked.address(turn=numbers[at]) if 0 <= at < len(numbers) else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from sidecar.messages.contract import Dialect, Problem, Reading
+from sidecar.messages.contract import Dialect, Problem, Reading, Usage
 from sidecar.messages.dialects import dialect
 from sidecar.messages.importers import load
 from sidecar.messages.importers.transcript import Imported
@@ -36,6 +36,8 @@ class Step(NamedTuple):
     turn: int
     asks_model: bool
     """True where a runtime would have called the model right before this message."""
+    usage: Usage | None
+    """What the provider reported for it."""
 
 
 class Tally:
@@ -99,23 +101,42 @@ def read_recording(path: Path, format: str | None) -> Recording:
         path.name,
         cast("MessageFormat", transcript.message_format),
         found,
-        steps_of(transcript.items, found),
+        steps_of(transcript.items, found.read),
         dict(transcript.skipped),
     )
 
 
-def values_used(caller: Reading, told: Sequence[bytes], tally: Tally) -> list[str]:
-    """Values in a message's calls whose newest mention in `told` is in an earlier turn.
+class Evidence:
+    """Tells which values calls take from earlier turns.
 
     A value is a string without blanks that has a digit or a mark of a path: what a model copies, not writes.
     """
-    if not caller.calls:
-        return []
-    values = {value for call in caller.calls for value in _VALUE.findall(call.arguments)}
-    opener = max((at for at, body in enumerate(told) if tally.read(body).opens_turn), default=0)
-    recent = "\n".join(map(tally.said, told[opener:]))
-    earlier = "\n".join(map(tally.said, told[:opener]))
-    return sorted(value for value in values if value not in recent and value in earlier)
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._earlier: list[str] = []
+        self._recent: list[str] = []
+        """The texts of the open turn."""
+        self._known = set[str]()
+        """Values that stand in `_earlier`."""
+
+    def add(self, message: bytes) -> None:
+        """Take in the next message."""
+        if self._tally.read(message).opens_turn:
+            self._earlier += self._recent
+            self._recent = []
+        self._recent.append(self._tally.said(message))
+
+    def used(self, caller: Reading) -> list[str]:
+        """Values in a message's calls whose newest mention is in an earlier turn."""
+        values = {value for call in caller.calls for value in _VALUE.findall(call.arguments)}
+        values -= {value for value in values if _stands(value, self._recent)}
+        self._known |= {value for value in values - self._known if _stands(value, self._earlier)}
+        return sorted(values & self._known)
+
+
+def _stands(value: str, texts: Sequence[str]) -> bool:
+    return any(value in text for text in reversed(texts))
 
 
 class Prompt(NamedTuple):
@@ -159,13 +180,13 @@ def smallest_answer(told: Sequence[bytes], tally: Tally) -> int:
     return tokens
 
 
-def steps_of(items: Sequence[Imported], dialect: Dialect) -> list[Step]:
+def steps_of(items: Sequence[Imported], read: Callable[[bytes], Reading]) -> list[Step]:
     """Messages as a runtime would have handed them over."""
     steps: list[Step] = []
     ids = Counter(item.message_id for item in items)
     turn, begun = 1, False
     for row, item in enumerate(items, 1):
-        reading = dialect.read(item.message)
+        reading = read(item.message)
         if reading.opens_turn:
             turn += begun
             begun = True
@@ -178,6 +199,7 @@ def steps_of(items: Sequence[Imported], dialect: Dialect) -> list[Step]:
                 reading,
                 turn,
                 asks,
+                item.usage or reading.usage,
             )
         )
     return steps

@@ -23,13 +23,13 @@ from sidecar.cli.lab.figures import (
 )
 from sidecar.cli.lab.judge import Judge, Verdict
 from sidecar.cli.lab.recording import (
+    Evidence,
     Recording,
     Step,
     Tally,
     plain_prompts,
     read_recording,
     smallest_answer,
-    values_used,
 )
 from sidecar.cli.options import Common, Prices
 from sidecar.cli.output import counted_progress
@@ -77,8 +77,8 @@ class Finished(NamedTuple):
     """The messages of the last answer."""
 
 
-def replay(common: Common, request: Request) -> Finished:
-    """Play the transcript against a fresh sidecar, in a state directory of its own unless one is named.
+def recorded(request: Request) -> tuple[Recording, Tally]:
+    """The transcript, and what counts it.
 
     Raises:
         CommandFailed: the transcript cannot be read, or cannot be counted exactly.
@@ -90,6 +90,11 @@ def replay(common: Common, request: Request) -> Finished:
         raise CommandFailed(f"{request.transcript.name}: {error}") from None
     if not recording.steps:
         raise CommandFailed(f"{request.transcript.name}: {nothing_in(recording.skipped)}")
+    return recording, tally
+
+
+def replay(common: Common, request: Request, recording: Recording, tally: Tally) -> Finished:
+    """Play a recording against a fresh sidecar, in a state directory of its own unless one is named."""
     began = time.perf_counter()
     with counted_progress("replaying", len(recording.steps)) as advance:
 
@@ -177,6 +182,7 @@ class Runtime:
         self._compacts = plan.compaction and engine.owns_compaction
         self._judge = Judge(tally, held_to_budget=not self._is_legacy, arranged=not self._is_legacy)
         self._told: list[bytes] = []
+        self._evidence = Evidence(tally)
         self._full_tokens = 0
         self._open_turn: list[bytes] = []
         self._commits = 0
@@ -192,7 +198,7 @@ class Runtime:
         steps = self._recording.steps
         for at, step in enumerate(steps):
             if step.asks_model:
-                await self._ask(step.turn, values_used(step.reading, self._told, self._tally))
+                await self._ask(step.turn, self._evidence.used(step.reading))
             await self._tell(step)
             self._advance()
             ends_turn = at + 1 == len(steps) or steps[at + 1].turn != step.turn
@@ -204,6 +210,7 @@ class Runtime:
 
     async def _tell(self, step: Step) -> None:
         self._told.append(step.message)
+        self._evidence.add(step.message)
         self._full_tokens += self._tally.tokens(step.message)
         if self._plan.style == "commit":
             self._open_turn.append(step.message)
@@ -322,11 +329,12 @@ def compare(common: Common, request: Request, engines: Sequence[str], prices: Pr
     """Play the transcript once for each engine, beside sending everything and beside a plain window.
 
     Raises:
-        CommandFailed: as for `replay`.
+        CommandFailed: as for `recorded`.
     """
-    replays = [replay(common, request._replace(engine=engine)).figures for engine in engines]
-    recording = read_recording(request.transcript, request.format)
-    tally = Tally(recording.dialect, counter("o200k" if request.exact else "auto"))
+    recording, tally = recorded(request)
+    replays = [
+        replay(common, request._replace(engine=engine), recording, tally).figures for engine in engines
+    ]
     sizes = [tally.tokens(step.message) for step in recording.steps]
     asked = [call.messages_before for call in replays[0].calls]
     baselines = [

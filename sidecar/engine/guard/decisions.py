@@ -113,4 +113,6 @@ def _why_replaced(entry: Entry) -> str:
 def _why_sent(kind: str, needed: bool) -> str:
     if kind == "system":
         return "system message"
-    return "newest user message or its last tool group" if needed else f"in the engine's {kind} part"
+    if needed:
+        return "the newest user message, or the last calls after it with their results"
+    return "among the newest messages" if kind == "recent" else f"chosen by the engine as {kind}"

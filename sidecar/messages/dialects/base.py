@@ -57,6 +57,10 @@ class JsonDialect(Marking):
         return CHECKS[self.name](readings)
 
 
+class _PromptDetails(Struct):
+    cached_tokens: int | None = None
+
+
 class UsageMembers(Struct):
     """Token numbers under the names that OpenAI, Anthropic and pi give them."""
 
@@ -70,6 +74,9 @@ class UsageMembers(Struct):
     output: int | None = None
     cacheRead: int | None = None
     cacheWrite: int | None = None
+    cached_input_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+    input_tokens_details: _PromptDetails | None = None
 
     def total(self) -> Usage | None:
         """The tokens of the prompt, cached ones included, and of the answer; `None` where none are named."""
@@ -77,9 +84,15 @@ class UsageMembers(Struct):
         answered = _first(self.completion_tokens, self.output_tokens, self.output)
         if asked is None and answered is None:
             return None
-        cached = (self.cache_read_input_tokens or 0) + (self.cache_creation_input_tokens or 0)
-        cached += (self.cacheRead or 0) + (self.cacheWrite or 0)
-        return Usage((asked or 0) + cached, answered or 0)
+        # Anthropic and pi count cached tokens apart from the input, OpenAI and Codex count them in it.
+        read = _first(self.cache_read_input_tokens, self.cacheRead) or 0
+        written = _first(self.cache_creation_input_tokens, self.cacheWrite) or 0
+        prompt = (asked or 0) + read + written
+        if details := self.prompt_tokens_details or self.input_tokens_details:
+            read = details.cached_tokens or 0
+        elif self.cached_input_tokens is not None:
+            read = self.cached_input_tokens
+        return Usage(prompt, answered or 0, read, written)
 
 
 def inline_media(kind: Literal["image", "audio", "video", "file"], base64: str | None) -> Media:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from msgspec import Raw, Struct
 
+from sidecar.messages.contract import Usage
+from sidecar.messages.dialects.base import UsageMembers
+from sidecar.messages.dialects.decoding import tolerant
 from sidecar.messages.importers.transcript import (
     Imported,
     Node,
@@ -26,6 +29,7 @@ class _Message(Struct):
     role: str | None = None
     id: str | None = None
     content: Raw = Raw(b"")
+    usage: Raw = Raw(b"")
 
 
 class _Row(Struct):
@@ -55,6 +59,8 @@ def load(source: Source) -> Transcript:
         else:
             transcript.skip(reason)
     branch = _branch(told)
+    # Every row of an answer repeats its usage; the last one has the final count.
+    last = {_message_id(told[index]): index for index in sorted(branch)}
     for index, each in enumerate(told):
         row, message = each.values, each.values.message
         if message is None or row.type not in ("user", "assistant"):
@@ -65,8 +71,16 @@ def load(source: Source) -> Transcript:
             transcript.skip("compaction summary")
         else:
             stamp = milliseconds(row.timestamp)
-            transcript.items.append(Imported(each.once(_told), row.uuid, stamp, each.span))
+            item = Imported(each.once(_told), row.uuid, stamp, each.span)
+            is_last = message.id is None or last[message.id] == index
+            transcript.items.append(item._replace(usage=_usage(each)) if is_last else item)
     return transcript
+
+
+def _usage(row: Row[_Row]) -> Usage | None:
+    raw = bytes(row.values.message.usage) if row.values.message else b""
+    found = tolerant(raw, UsageMembers) if raw else None
+    return found.total() if found else None
 
 
 def _told(row: Row[_Row]) -> bytes:

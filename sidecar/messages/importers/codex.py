@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import Raw, Struct
 
-from sidecar.messages.dialects.decoding import json_text
+from sidecar.messages.dialects.base import UsageMembers
+from sidecar.messages.dialects.decoding import json_text, tolerant
 from sidecar.messages.importers.transcript import (
     Imported,
     Row,
@@ -36,6 +37,10 @@ class _Function(Struct):
     name: str | None = None
 
 
+class _TokenInfo(Struct):
+    last_token_usage: Raw = Raw(b"")
+
+
 class _Payload(Struct):
     type: str | None = None
     role: str | None = None
@@ -49,6 +54,7 @@ class _Payload(Struct):
     arguments: Raw = Raw(b"")
     result: Raw = Raw(b"")
     replacement_history: list[Raw] | None = None
+    info: _TokenInfo | None = None
 
 
 class _Row(Struct):
@@ -95,6 +101,8 @@ class _Import:
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
         self._unnamed_calls = 0
+        self._reported = 0
+        """Messages in front of the newest usage."""
 
     def take(self, row: Row[_Row], payload: _Payload) -> None:
         values = row.values
@@ -102,6 +110,8 @@ class _Import:
             for item in payload.replacement_history:
                 self._add(row, exact(row.line, item), None)
         elif values.type not in (None, "response_item") and values.payload:
+            if payload.type == "token_count" and payload.info is not None:
+                self._take_usage(bytes(payload.info.last_token_usage))
             self._transcript.skip(_kind(values, payload))
         elif payload.type == "tool_call":
             self._add(row, self._old_call(row, payload), payload.call_id)
@@ -115,6 +125,14 @@ class _Import:
     def take_words(self, row: Row[_Row], words: _Said) -> None:
         part = {"type": "input_text" if words.role == "user" else "output_text", "text": words.text}
         self._add(row, encoded({"type": "message", "role": words.role, "content": [part]}), None)
+
+    def _take_usage(self, raw: bytes) -> None:
+        """Of an answer that the rows before this one have brought; the event may be repeated."""
+        found = tolerant(raw, UsageMembers) if raw else None
+        items = self._transcript.items
+        if found is not None and len(items) > self._reported:
+            items[-1] = items[-1]._replace(usage=found.total())
+            self._reported = len(items)
 
     def _old_call(self, row: Row[_Row], payload: _Payload) -> bytes:
         """An early form of calls had no ids: a call is then answered by the next result."""
@@ -148,8 +166,6 @@ def _item(row: Row[_Row]) -> bytes:
 
 def _payload(row: Row[_Row]) -> _Payload:
     """The payload of a row; the oldest files have the bare item as their row."""
-    from sidecar.messages.dialects.decoding import tolerant
-
     raw = bytes(row.values.payload)
     if not raw and row.values.record_type is None:
         raw = row.line

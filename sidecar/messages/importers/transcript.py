@@ -12,7 +12,7 @@ from typing import IO, Generic, Literal, NamedTuple, Protocol, TypeVar, cast
 import msgspec
 from msgspec import Raw, Struct, field
 
-from sidecar.messages.contract import MessageError
+from sidecar.messages.contract import MessageError, Usage
 from sidecar.messages.dialects.decoding import MessageDecoder
 
 
@@ -50,6 +50,8 @@ class Imported(NamedTuple):
     timestamp_ms: int | None
     span: Span
     """What the message was read from: its line, or its object in a document."""
+    usage: Usage | None = None
+    """What the provider reported for the answer, where the file has it outside the message."""
 
 
 class Transcript(Struct):
