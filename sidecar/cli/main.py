@@ -10,7 +10,7 @@ def main() -> int:
     if len(sys.argv) > 1 and sys.argv[1] == "serve":
         from sidecar.cli.serve import serve
 
-        return serve(sys.argv[2:])
+        serve(sys.argv[2:])
     from sidecar.cli.commands import run
 
     return run()

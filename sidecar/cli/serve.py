@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from msgspec import structs
 
@@ -50,16 +50,16 @@ class UsageError(Exception):
     """Raised when the command line cannot be understood."""
 
 
-def serve(arguments: Sequence[str]) -> int:
-    """Run the server; returns the exit code."""
+def serve(arguments: Sequence[str]) -> NoReturn:
+    """Run the server, and end the process with it."""
     try:
         options = _parse(arguments)
     except UsageError as error:
         print(f"context-sidecar serve: {error}\n\n{HELP}", end="", file=sys.stderr)
-        return 2
+        sys.exit(2)
     if options is None:
         print(HELP, end="")
-        return 0
+        sys.exit()
     from sidecar.server.connection import SidecarApplication
     from sidecar.server.process import run
 
@@ -70,7 +70,7 @@ def serve(arguments: Sequence[str]) -> int:
     def make(router: Router, peer: Peer) -> SidecarApplication:
         return SidecarApplication(router, peer, config_file=options.config_file, log=asked)
 
-    return run(make, log_level=log.level, log_format=log.format)
+    run(make, log_level=log.level, log_format=log.format)
 
 
 def _parse(arguments: Sequence[str]) -> Options | None:

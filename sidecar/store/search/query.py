@@ -10,13 +10,13 @@ from sidecar.store.search import MOST_PATTERN, Extract, Searchable, SearchError,
 from sidecar.store.search.terms import (
     LONGEST_RUN,
     PART,
-    RUN,
     fold,
     index_both,
     index_words,
     is_cjk,
     pairs,
     parts_of,
+    runs,
     stem,
 )
 
@@ -231,7 +231,7 @@ def _required(texts: list[str]) -> tuple[list[list[str]], list[str]]:
     """The terms and parts of words that a text has if these are in it."""
     groups: dict[str, list[str]] = {}
     for text in texts:
-        for run in RUN.finditer(text):
+        for run in runs(text):
             word = run[0]
             if is_cjk(word):
                 groups.update((pair, [pair]) for pair in pairs(word))

@@ -7,7 +7,8 @@ characters and their pairs.
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
 from typing import Any, NamedTuple, cast
 from unicodedata import is_normalized, normalize
 
@@ -32,13 +33,13 @@ CJK_CHARACTERS = (
 """Those of Han, kana and hangul, for a class of an expression."""
 _LETTER = rf"[^\W_{CJK_CHARACTERS}]"
 _JOINT = r"[._/\-]+"
-RUN = re.compile(rf"[{CJK_CHARACTERS}]+|{_LETTER}+")
-"""A run of letters and digits, or of Han, kana and hangul."""
-_TOKEN = re.compile(rf"[{CJK_CHARACTERS}]+|{_LETTER}+(?:{_JOINT}{_LETTER}+)*")
+_RUN = rf"[{CJK_CHARACTERS}]+|{_LETTER}+"
+_ASCII_RUN = re.compile(r"[A-Za-z0-9]+")
+_TOKEN = rf"[{CJK_CHARACTERS}]+|{_LETTER}+(?:{_JOINT}{_LETTER}+)*"
 _ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*")
 _CAMEL_TOKEN = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*")
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
-_IS_CJK = re.compile(rf"[{CJK_CHARACTERS}]")
+_CJK_RUN = rf"[{CJK_CHARACTERS}]+"
 _JOINED = str.maketrans("._/-", "\ue000\ue001\ue002\ue003")
 """Joints inside a name are written as letters, so that a tokenizer leaves the name whole."""
 _UNJOINED = {code: chr(joint) for joint, code in _JOINED.items()}
@@ -47,7 +48,6 @@ _PART_MARK = "\x80"
 """Stands in front of a part of a word, to tell it from a word."""
 _PART_SIGNS = str.maketrans({chr(code): chr(0x80 + code) for code in range(128) if not chr(code).isalnum()})
 """The same for signs in a part. A letter of Latin-1 that is mistaken for one costs a look at the text."""
-_CJK_RUN = re.compile(rf"[{CJK_CHARACTERS}]+")
 _UNKEPT = re.compile("[\0\ud800-\udfff]+")
 """Characters that no index keeps."""
 
@@ -120,9 +120,20 @@ def stem(word: str) -> str:
     return found[0]
 
 
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Compiled at the first text that needs it: classes this large cost a start 8 ms."""
+    return re.compile(pattern)
+
+
+def runs(text: str) -> Iterator[re.Match[str]]:
+    """The runs of letters and digits, or of Han, kana and hangul, in a text."""
+    return _ASCII_RUN.finditer(text) if text.isascii() else _expression(_RUN).finditer(text)
+
+
 def is_cjk(run: str) -> bool:
     """Whether a run is of Han, kana or hangul."""
-    return _IS_CJK.match(run) is not None
+    return not run.isascii() and _expression(_CJK_RUN).match(run) is not None
 
 
 def pairs(run: str) -> list[str]:
@@ -132,7 +143,7 @@ def pairs(run: str) -> list[str]:
 
 def tokens(text: str) -> list[str]:
     """The words, compound names and CJK runs of a text, in order; folded unless the text is all ASCII."""
-    return _ASCII_TOKEN.findall(text) if text.isascii() else _TOKEN.findall(fold(text))
+    return _ASCII_TOKEN.findall(text) if text.isascii() else _expression(_TOKEN).findall(fold(text))
 
 
 def expand(token: str) -> Expansion:
@@ -204,7 +215,7 @@ class _Prepared:
 def parts_of(folded: str) -> list[str]:
     """Every `PART` characters in the words of a folded text; not of Chinese, of which pairs are terms."""
     if not folded.isascii():
-        folded = _UNKEPT.sub(" ", _CJK_RUN.sub(" ", folded))
+        folded = _UNKEPT.sub(" ", _expression(_CJK_RUN).sub(" ", folded))
     found = {word[at : at + PART] for word in folded.split() for at in range(len(word) - PART + 1)}
     return list(found)
 
@@ -259,14 +270,14 @@ def _expanded(token: str) -> Expansion:
         found = tuple(pairs(token))
         return Expansion(found, found)
     folded = fold(token)
-    runs = RUN.findall(folded)
-    stems = tuple(stem(run) for run in runs if len(run) <= LONGEST_RUN)
+    words = [run[0] for run in runs(folded)]
+    stems = tuple(stem(word) for word in words if len(word) <= LONGEST_RUN)
     extra: dict[str, None] = {}
-    if len(runs) > 1 and len(folded) <= LONGEST_NAME:
+    if len(words) > 1 and len(folded) <= LONGEST_NAME:
         extra[folded] = None
     if folded != token:
-        for run in RUN.findall(token):
-            parts = _CAMEL_PART.findall(run)
+        for run in runs(token):
+            parts = _CAMEL_PART.findall(run[0])
             if len(parts) > 1:
                 extra |= {stem(part.lower()): None for part in parts if len(part) <= LONGEST_RUN}
     return Expansion(stems, stems + tuple(extra))

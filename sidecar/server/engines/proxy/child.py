@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from sidecar.rpc.dispatch import PeerLimits
 from sidecar.server.engines.proxy.confinement import confine
@@ -31,8 +31,8 @@ YIELDS = 10
 _WATCH_S = 1.0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve one engine until the sidecar ends the connection; returns the exit code."""
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Serve one engine until the sidecar ends the connection."""
     options = _options(arguments)
     confined = confine(options.hide, [*sys.path, *options.place])
     _limit_memory(options.memory_mb << 20)
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not confined:
         logging.getLogger(__name__).info("the platform does not keep this engine from opening the store")
     limits = PeerLimits(request_timeout_ms=0, max_in_flight=IN_FLIGHT)
-    return run(make, log_level=options.log_level, log_format=options.log_format, limits=limits)
+    run(make, log_level=options.log_level, log_format=options.log_format, limits=limits)
 
 
 class _Options(argparse.Namespace):
@@ -94,4 +94,4 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
