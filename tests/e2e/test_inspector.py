@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from html import unescape
-from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import pytest
 
@@ -19,8 +16,6 @@ from sidecar.client import SidecarClient
 from sidecar.client.messages import ExportedPage
 from sidecar.protocol.base import MessageFormat
 from tests.client_kit import (
-    LIMIT_S,
-    PROGRAM,
     SERVE,
     Message,
     assistant,
@@ -29,66 +24,13 @@ from tests.client_kit import (
     with_sidecar,
     write_lines,
 )
+from tests.e2e.inspector_process import Inspector
 
 DEMO = Path("sidecar/cli/demo_session.jsonl").absolute()
 HOSTILE = (
     "<script>alert(1)</script> [link](javascript:alert(1)) ![x](http://evil.example/x.png) "
     "\u202eabc <img src=x onerror=alert(1)>"
 )
-
-
-class Inspector:
-    """A running `context-sidecar inspect`."""
-
-    def __init__(self, state: Path, *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [PROGRAM, "inspect", "--no-open", "--state-dir", str(state), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        self.address = self.process.stdout.readline().strip()
-        parts = urlsplit(self.address)
-        self.host, self.below = parts.netloc, parts.path
-
-    def ask(
-        self,
-        path: str,
-        *,
-        method: str = "GET",
-        body: str | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> tuple[int, str, HTTPResponse]:
-        connection = HTTPConnection(self.host, timeout=LIMIT_S)
-        connection.request(method, path, body, headers or {})
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        connection.close()
-        return answer.status, text, answer
-
-    def page(self, name: str, **query: object) -> str:
-        status, text, _ = self.ask(f"{self.below}{name}{'?' + urlencode(query) if query else ''}")
-        assert status == 200, text
-        return text
-
-    def post(self, where: str, form: dict[str, str]) -> int:
-        headers = {
-            "Origin": f"http://{self.host}",
-            "Content-Type": "application/x-www-form-urlencoded",
-        }
-        return self.ask(self.below + where, method="POST", body=urlencode(form), headers=headers)[0]
-
-    def act(self, query: str, action: str, value: str = "") -> int:
-        return self.post(f"act?{query}", {"action": action, "value": value})
-
-    def close(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(LIMIT_S)
-        for stream in (self.process.stdout, self.process.stderr):
-            assert stream is not None
-            stream.close()
-        return code
 
 
 def words(html: str) -> str:
@@ -256,7 +198,7 @@ def test_only_who_has_the_address_is_answered(
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        assert answer.headers["Referrer-Policy"] == "no-referrer"
+        assert answer.headers["Referrer-Policy"] == "same-origin"
 
 
 def test_what_a_message_says_stays_text(stored: tuple[Inspector, Path]) -> None:

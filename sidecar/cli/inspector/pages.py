@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -19,6 +20,8 @@ from sidecar.messages.fence import fences
 
 MOST_CHARACTERS = 6_000
 """Of one text on a page; the rest is on a page of its own."""
+MOST_PIECES = 40
+"""Texts, calls and results of one message on a page."""
 PAGE = 100
 """Messages, or turns, on one page."""
 LISTED = 20
@@ -40,6 +43,10 @@ KINDS = {
     "note": "Note of the sidecar",
 }
 """What a text of the sidecar is called."""
+
+
+# What is not to be seen, or makes a text look like another one.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 
 
 class Piece(NamedTuple):
@@ -110,18 +117,24 @@ class Pages:
     ) -> Shown:
         """A message as a person reads it; with a mark it is one that the sidecar wrote."""
         text = "\n\n".join(part.content for part in fences(reading.text)) if mark else reading.text
-        pieces = [self._text("", text, True)] if text else []
-        pieces += [self._text(call.name, call.arguments, False) for call in reading.calls]
-        pieces += [self._text("result", result.text, False) for result in reading.results if result.text]
-        pieces += [self._text("", f"[{media.kind}, {media.size:,} bytes]", False) for media in reading.media]
+        texts = [("", text)] if text else []
+        texts += [(call.name or "call", call.arguments) for call in reading.calls]
+        texts += [("result", result.text) for result in reading.results if result.text]
+        texts += [("", f"[{media.kind}, {media.size:,} bytes]") for media in reading.media]
+        pieces = [
+            self._text(title, said, at == 0 and bool(text))
+            for at, (title, said) in enumerate(texts[:MOST_PIECES])
+        ]
+        if left_out := sum(len(said) for _, said in texts[MOST_PIECES:]):
+            pieces.append(Piece("", Markup(), left_out))
         role = reading.role if mark is None else KINDS.get(mark.kind, "Written by the sidecar")
         opens = mark is not None and mark.kind in ("summary", "recall")
         return Shown(position, role, tokens, why, pieces, mark.ref if mark and opens else "")
 
     def _text(self, title: str, text: str, is_prose: bool) -> Piece:
-        shown = text[:MOST_CHARACTERS]
+        shown = _CONTROLS.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text[:MOST_CHARACTERS])
         html = Markup(self._markdown.render(shown)) if is_prose else Markup("<pre>{}</pre>").format(shown)
-        return Piece(title, html, len(text) - len(shown))
+        return Piece(title, html, max(0, len(text) - MOST_CHARACTERS))
 
 
 def _grouped(count: int) -> str:
