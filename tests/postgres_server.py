@@ -10,7 +10,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import psycopg
 
@@ -22,7 +22,8 @@ LIMIT_S = 60.0
 class PostgresServer:
     """One server; `durable` makes it sync to disk, which only tests of crashes need."""
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, standby_of: "PostgresServer | None" = None) -> None:
+        """A standby begins with a copy of its primary, and follows it."""
         self._programs = _programs()
         self._folder = Path(tempfile.mkdtemp(prefix="sidecar-pg-"))
         self._user = _owner()
@@ -36,9 +37,13 @@ class PostgresServer:
         if self._user is not None:
             for folder in (self._data, self._socket):
                 os.chown(folder, self._user.pw_uid, self._user.pw_gid)
-        self._call(
-            "initdb", "-D", self._data, "-U", "tests", "-E", "UTF8", "--no-locale", "-A", "trust", "-N"
-        )
+        if standby_of is None:
+            self._call(
+                "initdb", "-D", self._data, "-U", "tests", "-E", "UTF8", "--no-locale", "-A", "trust", "-N"
+            )
+        else:
+            primary = standby_of.url.replace("dbname=postgres", f"application_name={self.name}")
+            self._call("pg_basebackup", "-D", self._data, "-d", primary, "-R", "-X", "stream", "-c", "fast")
         self._options = ["-c", f"fsync={'on' if durable else 'off'}"]
         self.start()
 
@@ -46,6 +51,37 @@ class PostgresServer:
     def url(self) -> str:
         """The connection to its database."""
         return f"host={self._socket} user=tests dbname=postgres"
+
+    @property
+    def name(self) -> str:
+        """What a primary knows it by as its standby."""
+        return self._folder.name.replace("-", "_")
+
+    def promote(self) -> None:
+        """Make a standby the primary; returns once it takes writes."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            assert connection.execute("SELECT pg_promote(true, 60)").fetchone() == (True,)
+
+    def configure(self, **settings: str | None) -> None:
+        """Change settings of the running server; `None` takes one back."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            for name, value in settings.items():
+                change = f"RESET {name}" if value is None else f"SET {name} = '{value}'"
+                connection.execute(f"ALTER SYSTEM {change}".encode())
+            connection.execute("SELECT pg_reload_conf()")
+
+    def value(self, statement: str) -> Any:
+        """The first column of a statement's first row."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            row = connection.execute(statement.encode()).fetchone()
+            return None if row is None else row[0]
+
+    def wait_for(self, condition: str) -> None:
+        """Return once a statement's first column is true."""
+        deadline = time.monotonic() + LIMIT_S
+        while not self.value(condition):
+            assert time.monotonic() < deadline, condition
+            time.sleep(0.02)
 
     @property
     def socket_path(self) -> str:

@@ -123,6 +123,13 @@ class Continuity:
         self.record.views = [view, *(other for other in views if other.id != view.id)]
         return begins
 
+    def rise_above(self, epoch: int) -> None:
+        """Begin an epoch above that one with the next answer, unless the session is further already."""
+        if epoch and self.record.epoch <= epoch:
+            self.record.epoch = epoch
+            for view in self.record.views:
+                view.begun = 0
+
     def begins(self, view: ViewRecord, messages: Sequence[bytes], signature: str) -> bool:
         """Whether this answer would not extend the last one of its view."""
         return not self._continues(view, messages, signature)

@@ -215,6 +215,8 @@ class LiveSession:
         self._loaded = False
         self._epoch_kept: bytes | None = None
         self._epoch_on_its_way: bytes | None = None
+        self._epoch_lost = 0
+        """The epoch of answers that held messages which the store has lost."""
 
     @property
     def factor(self) -> float:
@@ -273,14 +275,19 @@ class LiveSession:
             kept = await self.state(CALIBRATION)
             self.calibration = Calibration.from_bytes(self.counter.name, kept or b"")
         head = await self.store.session(self.ref)
-        if self.head and (head is None or head.uid != self.head.uid):
+        known, self.head = self.head, head
+        if known and (head is None or (head.uid, head.created_ms) != (known.uid, known.created_ms)):
             self._forget()
-        elif self.head and head and head.revision != self.head.revision:
+        elif known and head and head.revision != known.revision:
             self.closed = 0
-        self.head = head
+        elif known and head and await self._is_shorter(known):
+            self._forget_lost()
         if head:
             self.marks.follow(head.root, head.first_edition)
+            losses = self.stored.losses
             await self.stored.follow(head)
+            if self.stored.losses != losses:
+                self._forget_lost()
         return head
 
     async def state(self, name: str) -> bytes | None:
@@ -314,6 +321,7 @@ class LiveSession:
         kept = await self.store.state(self.ref, EPOCH)
         if self._continuity is None or kept not in (self._epoch_kept, self._epoch_on_its_way):
             self._continuity = Continuity(kept, self._is_same_appended)
+            self._continuity.rise_above(self._epoch_lost)
             self._epoch_kept = kept
             self.own_choice = None
         return self._continuity
@@ -379,6 +387,31 @@ class LiveSession:
 
     def _calibrated(self, tokens: int) -> int:
         return tokens if self.factor == 1 else self.calibration.tokens(tokens)
+
+    async def _is_shorter(self, known: SessionHead) -> bool:
+        """Whether the store has fewer messages than were known, although none was removed."""
+        head = self.head
+        if head is None or head.message_count >= known.message_count:
+            return False
+        # Of two reads at the same time the older one may be answered last.
+        head = await self.store.session(self.ref)
+        if head is None or (head.uid, head.revision) != (known.uid, known.revision):
+            return False
+        return head.message_count < known.message_count
+
+    def _forget_lost(self) -> None:
+        """Forget everything, because the store no longer has all that it had acknowledged."""
+        import logging
+
+        logging.getLogger(__name__).error(
+            "the store has lost messages of a session, as after a restore or a failover to a server that was "
+            "behind; the session goes on with what is stored"
+        )
+        if self._continuity is not None:
+            self._epoch_lost = self._continuity.record.epoch
+        user = self.user
+        self._forget()
+        self.user = user
 
     def _forget(self) -> None:
         self.stored.forget()

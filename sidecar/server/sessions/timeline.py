@@ -45,8 +45,11 @@ class StoredEntries:
         self._cost = cost
         self._entries: list[Entry] = []
         self._bytes = 0
-        self._version = (0, 0)
+        self._version: tuple[int, int] = (0, 0)
         self._system: tuple[int, list[Entry]] | None = None
+        self._changed_ms = 0
+        self.losses = 0
+        """Times that the store no longer had what is cached, as after a restore."""
 
     async def refresh(self) -> None:
         """Take in what happened to the session since the request at hand began."""
@@ -57,19 +60,32 @@ class StoredEntries:
             await self.follow(head)
 
     async def follow(self, head: SessionHead) -> None:
-        """Take in what was appended, and forget everything where the history changed otherwise."""
+        """Take in what was appended, and forget everything where the history changed otherwise.
+
+        The newest message is compared with the store whenever the session has changed. A store that was
+        restored from a backup, or failed over to a server that was behind, has another one there, or none.
+        """
         version = (head.uid, head.revision)
         if version != self._version:
             self.forget()
             self._version = version
-        if self._entries and (newest := self._entries[-1].place) < head.message_count:
-            if head.message_count - newest > CHUNK * 8:
-                self.forget()
-                self._version = version
-                return
-            read = await self._read(newest + 1, head.message_count)
-            if self._entries and self._entries[-1].place == newest:  # nobody else was faster
-                self._add(read)
+        if not self._entries or head.updated_ms == self._changed_ms:
+            self._changed_ms = head.updated_ms
+            return
+        newest = self._entries[-1]
+        is_far = head.message_count - newest.place > CHUNK * 8
+        read = await self._read(newest.place, newest.place if is_far else head.message_count)
+        if not self._entries or self._entries[-1] is not newest:  # somebody else was faster
+            return
+        self._changed_ms = head.updated_ms
+        if not (read and _is_same(read[0], newest)):
+            self.forget()
+            again = await self._store.session(self._ref)
+            self.losses += again is not None and (again.uid, again.revision) == version
+        elif is_far:
+            self.forget()
+        else:
+            self._add(read[1:])
 
     @property
     def weight(self) -> int:
@@ -164,6 +180,10 @@ class StoredEntries:
             self._bytes -= len(self._entries[gone].raw)
             gone += 1
         del self._entries[:gone]
+
+
+def _is_same(one: Entry, other: Entry) -> bool:
+    return (one.message_id, one.timestamp_ms, one.raw) == (other.message_id, other.timestamp_ms, other.raw)
 
 
 class SessionTimeline:

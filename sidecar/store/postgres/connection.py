@@ -52,12 +52,14 @@ _SESSION = """
 # A statement_timeout would end the wait of a COMMIT for a standby, and report the commit as done.
 _WRITING = f"""
     SELECT set_config('search_path', '{SCHEMA}', true),
-        set_config('idle_in_transaction_session_timeout', '60s', true),
-        set_config('lock_timeout', '10s', true),
+        set_config('idle_in_transaction_session_timeout', '15s', true),
+        set_config('lock_timeout', %s, true),
         set_config('statement_timeout', '0', true),
         set_config('synchronous_commit',
             coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)
 """
+LOCK_MS = 1000
+"""Milliseconds to wait for a lock: a batch is held up that long by a process that stands still."""
 _READING = f"""
     BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
     SET LOCAL search_path = {SCHEMA};
@@ -195,10 +197,13 @@ def connect(conninfo: str, *, deadline: float = math.inf, prepare: Prepare = "au
     return cast(Connection, connection)
 
 
-def begin_writing(cursor: Cursor) -> None:
-    """Begin a transaction that is durable once its `COMMIT` has returned; best within a pipeline."""
+def begin_writing(cursor: Cursor, *, lock_ms: int = LOCK_MS) -> None:
+    """Begin a transaction that is durable once its `COMMIT` has returned; best within a pipeline.
+
+    It waits for a lock for `lock_ms` milliseconds; 0 sets no limit.
+    """
     cursor.execute("BEGIN")
-    cursor.execute(_WRITING)
+    cursor.execute(_WRITING, (str(lock_ms),))
 
 
 def begin_reading(connection: Connection, more: str = "") -> None:

@@ -90,6 +90,11 @@ def spoils_the_batch(error: Exception) -> bool:
     return isinstance(error, StoreUnavailable | psycopg.OperationalError | errors.ReadOnlySqlTransaction)
 
 
+def is_blocked(error: Exception) -> bool:
+    """Whether another process has held a lock for too long."""
+    return isinstance(error, errors.LockNotAvailable)
+
+
 def is_conflict(error: Exception) -> bool:
     """Whether another process was in the way, so that the same step may succeed at once."""
     return isinstance(error, errors.SerializationFailure | errors.DeadlockDetected | errors.UniqueViolation)

@@ -271,8 +271,7 @@ def prepare(connection: Connection) -> None:
         return
     deadline, connection.deadline = connection.deadline, math.inf
     try:
-        begin_writing(cursor)
-        cursor.execute("SET LOCAL lock_timeout = 0")
+        begin_writing(cursor, lock_ms=0)
         cursor.execute("SELECT pg_advisory_xact_lock(%s::int, %s::int)", (LOCKS, MIGRATION_LOCK))
         _migrate(connection.cursor(binary=False), checked_version(cursor))
     except BaseException:

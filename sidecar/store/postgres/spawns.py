@@ -1,7 +1,10 @@
 """The spawned sessions in PostgreSQL."""
 
+from collections.abc import Callable
+
 from sidecar.store.postgres.connection import Value
 from sidecar.store.postgres.escaping import short
+from sidecar.store.postgres.locking import place_of_spawns, places_of_spawn
 from sidecar.store.postgres.reads import PostgresReads
 from sidecar.store.spawn import Spawn
 from sidecar.store.stored import SessionRef
@@ -16,8 +19,10 @@ _OF_SESSION = "left(child_id, 200) = left(%s, 200) AND child_id = %s AND namespa
 class PostgresSpawns:
     """`SpawnRows` over a connection."""
 
-    def __init__(self, reads: PostgresReads) -> None:
+    def __init__(self, reads: PostgresReads, need: Callable[[set[int]], None] | None = None) -> None:
+        """`need` makes sure that places are locked, where rows are changed."""
         self._reads = reads
+        self._need = need or _need_nothing
 
     def add(self, spawn: Spawn) -> None:
         """See `SpawnRows`."""
@@ -26,16 +31,20 @@ class PostgresSpawns:
 
     def drop(self, spawn: Spawn) -> None:
         """See `SpawnRows`."""
+        self._need(places_of_spawn(spawn))
         bindings = (spawn.preparation_id, spawn.preparation_id, spawn.namespace)
         self._reads.query(f"DELETE FROM spawns WHERE {_OF_PREPARATION} RETURNING 1", bindings)
 
     def of_preparation(self, namespace: str, preparation_id: str) -> Spawn | None:
         """See `SpawnRows`."""
         found = self._of(_OF_PREPARATION, preparation_id, preparation_id, namespace)
+        if found:
+            self._need(places_of_spawn(found[0]))
         return found[0] if found else None
 
     def of_key(self, namespace: str, child_key: str) -> list[Spawn]:
         """See `SpawnRows`."""
+        self._need({place_of_spawns(namespace, child_key)})
         return self._of(_OF_KEY + "NULL", child_key, child_key, namespace)
 
     def ended_of_key(self, namespace: str, child_key: str) -> list[Spawn]:
@@ -64,7 +73,9 @@ class PostgresSpawns:
 
     def expired(self, now_ms: int) -> list[Spawn]:
         """See `SpawnRows`."""
-        return self._of("expires_ms <= %s", now_ms)
+        found = self._of("expires_ms <= %s", now_ms)
+        self._need({place for spawn in found for place in places_of_spawn(spawn)})
+        return found
 
     def next_expiry(self) -> int | None:
         """See `SpawnRows`."""
@@ -73,3 +84,7 @@ class PostgresSpawns:
     def _of(self, condition: str, *bindings: Value) -> list[Spawn]:
         statement = f"SELECT {_COLUMNS} FROM spawns WHERE {condition} ORDER BY prepared_ms, preparation_id"
         return [Spawn._make(row) for row in self._reads.query(statement, bindings)]
+
+
+def _need_nothing(places: set[int]) -> None:
+    """Reads see one state of all rows, whatever is locked."""

@@ -8,8 +8,8 @@ def _marks(columns: str) -> str:
     return ", ".join(["%s"] * (columns.count(",") + 1))
 
 
-LOCK_ALONE = "SELECT pg_advisory_xact_lock(%s::int, %s::int)"
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s::int, %s::int)"
+"""Of the structure: an earlier version takes it alone, and may still run on the same database."""
 LOCK_PLACES = "SELECT pg_advisory_xact_lock(%s::int, place::int) FROM unnest(%s::bigint[]) AS place"
 NOTE_BATCH = (
     "INSERT INTO writers (id, batch) VALUES (%s, %s) "

@@ -7,8 +7,8 @@ import msgspec
 from sidecar.store.postgres.buffer import PostgresBuffers
 from sidecar.store.postgres.connection import Connection, Row, Value, begin_writing
 from sidecar.store.postgres.escaping import short
-from sidecar.store.postgres.locking import places_of, runs_alone, sessions_of
-from sidecar.store.postgres.reads import PostgresReads, session_record
+from sidecar.store.postgres.locking import Locks, place_of_key, place_of_session, sessions_of
+from sidecar.store.postgres.reads import SESSION_COLUMNS, PostgresReads, session_record
 from sidecar.store.postgres.schema import LOCKS, STRUCTURE_LOCK
 from sidecar.store.postgres.spawns import PostgresSpawns
 from sidecar.store.postgres.statements import (
@@ -19,7 +19,6 @@ from sidecar.store.postgres.statements import (
     COPY_FACTS,
     COPY_ROWS,
     COPY_SUMMARIES,
-    LOCK_ALONE,
     LOCK_PLACES,
     LOCK_SHARED,
     MOVE_ROWS,
@@ -50,7 +49,8 @@ class PostgresTables(PostgresReads):
         super().__init__(connection)
         self.now_ms = 0
         self.buffers = PostgresBuffers(self)
-        self.spawns = PostgresSpawns(self)
+        self.locks = Locks()
+        self.spawns = PostgresSpawns(self, self.locks.need)
         self._sessions: dict[SessionRef, SessionRecord | None] = {}
         self._by_uid: dict[int, SessionRecord] = {}
         self._unsaved: dict[int, SessionRecord] = {}
@@ -63,20 +63,29 @@ class PostgresTables(PostgresReads):
         super().use(connection)
         self._locking, self._noting = connection.cursor(binary=True), connection.cursor(binary=True)
 
-    def begin(self, batch: Sequence[Write], writer_id: str, number: int, now_ms: int) -> int | None:
+    def begin(
+        self,
+        batch: Sequence[Write],
+        writer_id: str,
+        number: int,
+        now_ms: int,
+        *,
+        lock_ms: int,
+        also: set[int],
+    ) -> int | None:
         """Begin a transaction that has the sessions of the batch to itself, and note its number.
 
-        Returns the number that was noted before, `None` where none is kept.
+        It waits for each lock for `lock_ms`; `also` are places to lock in addition. Returns the number that
+        was noted before, `None` where none is kept.
         """
         self.now_ms = now_ms
         self.forget()
         sessions = sessions_of(batch)
-        alone = LOCK_ALONE if runs_alone(batch) else LOCK_SHARED
         locking, noting = self._locking, self._noting
         with self.connection.pipeline():
-            begin_writing(locking)
-            locking.execute(alone, (LOCKS, STRUCTURE_LOCK))
-            locking.execute(LOCK_PLACES, (LOCKS, places_of(batch, sessions)))
+            begin_writing(locking, lock_ms=lock_ms)
+            locking.execute(LOCK_SHARED, (LOCKS, STRUCTURE_LOCK))
+            locking.execute(LOCK_PLACES, (LOCKS, self.locks.take(batch, sessions, also)))
             noting.execute(NOTE_BATCH, (writer_id, number, writer_id))
             names = [ref.namespace for ref in sessions], [ref.session_id for ref in sessions]
             found = self.cursor.execute(SESSIONS, names).fetchall()
@@ -117,11 +126,17 @@ class PostgresTables(PostgresReads):
         if ref in self._sessions:
             return self._sessions[ref]
         record = super().session(ref)
+        self.locks.need({place_of_session(ref)})
         return None if record is None else self._remember(record)
 
     def session_of(self, uid: int) -> SessionRecord:
         """See `RowReads`."""
-        return self._by_uid.get(uid) or self._remember(super().session_of(uid))
+        known = self._by_uid.get(uid)
+        if known is not None:
+            return known
+        record = super().session_of(uid)
+        self.locks.need({place_of_session(record.ref)})
+        return self._remember(record)
 
     def take_row_ids(self, count: int) -> int:
         """See `Tables`; where it takes more than a block, no other process takes one meanwhile."""
@@ -163,8 +178,10 @@ class PostgresTables(PostgresReads):
 
     def children(self, uid: int) -> list[SessionRecord]:
         """See `Tables`."""
-        found = self.query("SELECT uid FROM sessions WHERE parent = %s ORDER BY uid", (uid,))
-        return [self.session_of(child) for (child,) in found]
+        found = self.query(f"SELECT {SESSION_COLUMNS} FROM sessions WHERE parent = %s ORDER BY uid", (uid,))
+        records = [session_record(row) for row in found]
+        self.locks.need({place_of_session(record.ref) for record in records})
+        return [self._by_uid.get(record.uid) or self._remember(record) for record in records]
 
     def add_row(self, row: MessageRow, facts: Facts | None) -> None:
         """See `Tables`."""
@@ -202,6 +219,7 @@ class PostgresTables(PostgresReads):
 
     def bind_key(self, namespace: str, session_key: str, agent_id: str | None, uid: int) -> None:
         """See `Tables`."""
+        self.locks.need({place_of_key(namespace, session_key)})
         self._change(
             "INSERT INTO session_keys (namespace, session_key, agent_id, session) VALUES (%s, %s, %s, %s) "
             "ON CONFLICT (session_key, namespace, agent_id) DO UPDATE SET session = excluded.session "

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import psycopg
 
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.postgres.connection import Connection, begin_writing
-from sidecar.store.postgres.faults import is_conflict, is_lost, lost, spoils_the_batch, unavailable
+from sidecar.store.postgres.connection import LOCK_MS, Connection, begin_writing
+from sidecar.store.postgres.faults import (
+    is_blocked,
+    is_conflict,
+    is_lost,
+    lost,
+    spoils_the_batch,
+    unavailable,
+)
+from sidecar.store.postgres.locking import Unlocked
 from sidecar.store.postgres.pool import Outage, Pauses, Pool
 from sidecar.store.postgres.schema import prepare
 from sidecar.store.postgres.tables import PostgresTables
@@ -35,6 +43,8 @@ _PORTION = 100
 """Messages whose terms are filled in in one step: a write may wait for it."""
 _TRIES = 20
 """Times that a batch is tried while other processes are in the way."""
+_HALF_LOCK_MS = 100
+"""Milliseconds that part of a batch waits for a lock, once the whole has waited in vain."""
 _SECRETS = "SELECT secret FROM secrets ORDER BY number DESC"
 _FORGET_WRITERS = "DELETE FROM writers WHERE id = %s OR seen < now() - interval '7 days'"
 _NOTED = "SELECT batch FROM writers WHERE id = %s FOR UPDATE"
@@ -48,8 +58,8 @@ _faults = FaultLog()
 class LostWrites(StoreUnavailable):
     """The server has not kept what it had acknowledged, as after a failover to a standby that was behind."""
 
-    def __init__(self, batches: int) -> None:
-        super().__init__(f"the server has lost {batches} or more commits that it had acknowledged")
+    def __init__(self) -> None:
+        super().__init__("the PostgreSQL server has lost commits that it had acknowledged")
 
 
 class _Queued(NamedTuple):
@@ -215,22 +225,30 @@ class Writer:
             return True
         return time.monotonic() >= (deadline if ending is None else min(ending, deadline))
 
-    def _carry_out(self, batch: list[Write], deadline: float) -> None:
-        """Try the batch as one step; where that fails, give every write a step of its own."""
-        error = self._tried(batch, deadline)
+    def _carry_out(self, batch: list[Write], deadline: float, lock_ms: int = LOCK_MS) -> None:
+        """Try the batch as one step; where that fails, give every write a step of its own.
+
+        A batch that waits for a session is halved, so that the others do not wait with it.
+        """
+        error = self._tried(batch, deadline, lock_ms)
         if error is None:
             return
-        if len(batch) > 1 and not spoils_the_batch(error):
+        if len(batch) > 1 and is_blocked(error):
+            middle = len(batch) // 2
+            for half in (batch[:middle], batch[middle:]):
+                self._carry_out(half, deadline, _HALF_LOCK_MS)
+        elif len(batch) > 1 and not spoils_the_batch(error):
             for write in batch:
-                alone = self._tried([write], deadline)
+                alone = self._tried([write], deadline, lock_ms)
                 if alone is not None:
                     _fail([write], alone)
         else:
             _fail(batch, error)
 
-    def _tried(self, batch: list[Write], deadline: float) -> Exception | None:
+    def _tried(self, batch: list[Write], deadline: float, lock_ms: int) -> Exception | None:
         """Try until it is committed, or fails for a reason that stays."""
         tries, unsettled = 0, False
+        also = set[int]()
         pauses = Pauses()
         while True:
             connection: Connection | None = None
@@ -238,13 +256,16 @@ class Writer:
                 with self._pool.lent(deadline, urgent=True) as connection:
                     assert self._tables is not None
                     self._tables.use(connection)
-                    if not (unsettled and self._noted(self._tables) == self._number):
+                    if not (unsettled and self._noted(self._tables, deadline) == self._number):
                         unsettled = False
-                        self._attempt(self._tables, batch)
+                        self._attempt(self._tables, batch, lock_ms, also)
                 self._acknowledged = self._number
                 return None
             except Exception as error:
-                if is_lost(error, connection):
+                if isinstance(error, Unlocked) and not error.places <= also:
+                    also |= error.places
+                    continue
+                if is_lost(error, connection) or (unsettled and is_blocked(error)):
                     _faults.report(error)
                     self._pool.drop_free()
                     unsettled = unsettled or connection is not None
@@ -260,14 +281,19 @@ class Writer:
                     time.sleep(random.random() * 0.01 * tries)
                 tries += 1
 
-    def _attempt(self, tables: PostgresTables, batch: list[Write]) -> None:
+    def _attempt(self, tables: PostgresTables, batch: list[Write], lock_ms: int, also: set[int]) -> None:
         self._number += 1
+        now_ms = time.time_ns() // 1_000_000
         try:
-            before = tables.begin(batch, self._id, self._number, time.time_ns() // 1_000_000)
+            before = tables.begin(batch, self._id, self._number, now_ms, lock_ms=lock_ms, also=also)
             if before is None or before < self._acknowledged:
                 self._note_loss(tables, before)
             for write in batch:
-                apply(tables, write)
+                try:
+                    apply(tables, write)
+                except Unlocked as error:
+                    tables.locks.remember(write, error.places)
+                    raise
             tables.commit()
         except BaseException:
             with suppress(psycopg.Error):
@@ -278,13 +304,14 @@ class Writer:
         """Go on with a server that knows less of this process than was acknowledged."""
         tables.drop_row_ids()
         if before is not None:
-            _faults.report(LostWrites(self._acknowledged - before))
+            _faults.report(LostWrites())
         self._acknowledged = 0
 
-    def _noted(self, tables: PostgresTables) -> int | None:
+    def _noted(self, tables: PostgresTables, deadline: float) -> int | None:
         """The number of the newest attempt that was committed."""
+        left_ms = max(int((deadline - time.monotonic()) * 1000), 1)
         with tables.connection.pipeline():
-            begin_writing(tables.cursor)
+            begin_writing(tables.cursor, lock_ms=left_ms)
             number = tables.value(_NOTED, (self._id,))
             tables.cursor.execute("COMMIT")
         return number
