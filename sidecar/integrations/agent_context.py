@@ -156,6 +156,31 @@ class AgentContext:
     async def _compact(self, client: SidecarClient, session: str) -> None:
         await client.compact(session, self._budget, compaction_target="threshold", **self._about)
 
+    def rewinding(self, session: str, newest: bytes) -> Work[None]:
+        """Forget the newest message of a session, if it is this one."""
+
+        async def work(client: SidecarClient) -> None:
+            before, last = None, None
+            async for page in client.export(session, **self._about):
+                for message in page.messages:
+                    before, last = last, message
+            if last is None or last.body != newest:
+                return
+            if before is None:
+                await client.delete(session, **self._about)
+            else:
+                await client.truncate(session, before.message_id, **self._about)
+
+        return work
+
+    def erasing(self, session: str) -> Work[None]:
+        """Forget a session that the framework has forgotten."""
+
+        async def work(client: SidecarClient) -> None:
+            await client.delete(session, **self._about)
+
+        return work
+
     async def tool_definitions(self, client: SidecarClient) -> list[ToolDefinition]:
         """The tools of the engine."""
         return await client.tools(agent_id=self._agent_id) if self.offers_tools else []

@@ -1,7 +1,9 @@
 """Agent frameworks are in an environment of their own: `make host-frameworks` runs the tests inside them."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,19 @@ FRAMEWORKS = {
 }
 
 collect_ignore_glob = [files for module, files in FRAMEWORKS.items() if find_spec(module) is None]
+
+
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    """Runs without `await` take the loop of the thread; frameworks would make one, and leave it open."""
+    loops = [asyncio.new_event_loop()]
+    asyncio.set_event_loop(loops[0])
+    yield
+    with suppress(RuntimeError):
+        loops.append(asyncio.get_event_loop_policy().get_event_loop())
+    asyncio.set_event_loop(None)
+    for each in loops:
+        each.close()
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def is_valid(messages: Sequence[BaseMessage]) -> bool:
     return not open_calls
 
 
-@pytest.mark.parametrize("engine", ["default", "recall", "full"])
+@pytest.mark.parametrize("engine", ["default", "recall"])
 def test_forty_turns_past_the_budget_and_a_sidecar_that_is_killed(
     engine: str, make: Callable[..., SidecarMiddleware], state: Path
 ) -> None:

@@ -101,16 +101,7 @@ def is_valid(messages: Sequence[ModelMessage]) -> bool:
     return not calls
 
 
-@pytest.fixture(autouse=True)
-def loop() -> Iterator[None]:
-    """Runs without `await` take the loop of the thread; the framework would make one, and leave it open."""
-    asyncio.set_event_loop(loop := asyncio.new_event_loop())
-    yield
-    asyncio.set_event_loop(None)
-    loop.close()
-
-
-@pytest.mark.parametrize("engine", ["default", "recall", "full"])
+@pytest.mark.parametrize("engine", ["default", "recall"])
 def test_forty_turns_past_the_budget_and_a_sidecar_that_is_killed(
     engine: str, make: Callable[..., SidecarCapability], state: Path
 ) -> None:
