@@ -119,8 +119,9 @@ def open_gateway(common: Common, options: Options, where: Upstreams, warn: Calla
     from sidecar.gateway.savings import SavingsFile
     from sidecar.gateway.server import Gateway
 
-    log = logging.getLogger("sidecar.gateway")
-    log.handlers, log.propagate = [_Told(warn)], False
+    for name in ("sidecar.gateway", "aiohttp"):
+        log = logging.getLogger(name)
+        log.handlers, log.propagate = [_Told(warn)], False
     command = shlex.split(options.sidecar) if options.sidecar else sidecar_command(common)
     link = EngineLink(command, options.engine, folder_of(), warn, common.state_dir)
     state = settings_of(common).state_dir

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import webbrowser
 from pathlib import Path
@@ -77,6 +78,9 @@ async def _serve(
             common, engine=engine, message_format=message_format, namespace="inspect", config=memory
         )
 
+    # What others send to the port is no business of the terminal's.
+    logging.getLogger("aiohttp").addHandler(logging.NullHandler())
+    logging.getLogger("aiohttp").propagate = False
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)

@@ -24,7 +24,16 @@ from sidecar.gateway.programs import CannotRun, launch, upstreams
 from sidecar.gateway.request import HANDLE, Handle
 from sidecar.gateway.server import Gateway, Upstreams
 from tests.e2e.gateway_process import COMMAND, LIMIT_S, Start
-from tests.e2e.test_gateway import CLAUDE, CODEX_OPENING, claude_body, codex_body, compact, items, said
+from tests.e2e.test_gateway import (
+    CLAUDE,
+    CODEX_OPENING,
+    claude_body,
+    codex_body,
+    compact,
+    items,
+    said,
+    sent_raw,
+)
 from tests.model_api import Body, ModelApis
 
 STOLEN = "The code of the safe is 8812."
@@ -118,6 +127,15 @@ def test_an_odd_session_header_keeps_no_request_from_going_upstream(
         assert running.ask(path, body, headers)[0] == 200
     assert upstream.faults == []
     assert "Traceback" not in running.close()
+
+
+def test_malformed_requests_write_no_traceback_to_the_terminal(gateway: Start) -> None:
+    running = gateway()
+    assert sent_raw(running.port, "GET / HTTP/1.1", "Host: b") == 400
+    assert sent_raw(running.port, "OPTIONS * HTTP/1.1") == 400
+    told = running.close()
+    assert "Traceback" not in told
+    assert len(told.splitlines()) <= 1
 
 
 def test_a_body_of_very_many_compressed_parts_is_not_unpacked_one_by_one() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import socket
 from collections.abc import AsyncIterator, Iterator
 from html import unescape
 from pathlib import Path
@@ -15,7 +17,7 @@ from sidecar.cli.inspector.players import Asked, Players
 from sidecar.client import SidecarClient
 from sidecar.client.messages import ExportedPage
 from sidecar.protocol.base import MessageFormat
-from tests.client_kit import (
+from tests.client_kit import LIMIT_S, (
     SERVE,
     Message,
     assistant,
@@ -199,6 +201,19 @@ def test_only_who_has_the_address_is_answered(
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert answer.headers["Referrer-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("line", ["GET /%C3%A9/ HTTP/1.1", "OPTIONS * HTTP/1.1", "GET / HTTP/1.1\r\nHost: b"])
+def test_odd_requests_of_others_are_refused_and_leave_the_terminal_alone(tmp_path: Path, line: str) -> None:
+    inspector = Inspector(tmp_path, str(DEMO))
+    host, _, port = inspector.host.partition(":")
+    with socket.create_connection((host, int(port)), LIMIT_S) as connection:
+        connection.sendall(f"{line}\r\nHost: {inspector.host}\r\n\r\n".encode())
+        assert connection.recv(4096).split()[1] in (b"400", b"404")
+    inspector.process.send_signal(signal.SIGTERM)
+    assert inspector.process.stderr is not None
+    assert inspector.process.stderr.read() == ""
+    inspector.close()
 
 
 def test_what_a_message_says_stays_text(stored: tuple[Inspector, Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,23 @@ import pytest
 
 from sidecar.cli.flo_files import read_sessions
 from sidecar.messages.dialects import dialect
-from sidecar.messages.importers import Transcript, TranscriptError, detect, load
+from sidecar.messages.importers import FORMATS, Transcript, TranscriptError, detect, load
 
 ASKED, SAID, RESULT = "Where is the config?", "I look for it.", "conf/app.toml"
+
+DEEP = "[" * 20_000 + "]" * 20_000
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    "line", ['{"type":"user","role":"_user","message":%s}', '{"role":"a","odd":"b","content":%s}']
+)
+def test_no_depth_of_a_transcript_is_more_than_a_bad_line(tmp_path: Path, format: str, line: str) -> None:
+    path = tmp_path / "deep.jsonl"
+    path.write_text(line % DEEP + "\n")
+    with contextlib.suppress(TranscriptError):
+        assert len(load(path, format).items) <= 1
+
 
 GEMINI_CONTENTS = [
     {"role": "user", "parts": [{"text": ASKED}]},

@@ -67,7 +67,8 @@ class MessageDecoder(Generic[Shape]):
             raise MessageError("a message must be a JSON object")
         found = self._shape()
         for name, value in _outer_strings(raw):
-            setattr(found, name, value)
+            if name in self._shape.__struct_fields__:
+                setattr(found, name, value)
         return found
 
 
