@@ -6,9 +6,11 @@ begins elsewhere: so it costs the provider's prompt cache nothing of what stands
 
 from __future__ import annotations
 
+import time
+from asyncio import wait_for
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from contextlib import suppress
 
 from msgspec import MsgspecError, Struct, json, structs
 
@@ -22,11 +24,12 @@ from sidecar.messages import fence
 from sidecar.messages.contract import Mark
 from sidecar.messages.pairing import units
 from sidecar.messages.text import fold, plain_text
-from sidecar.recall.instructions import Instruction, standing, standing_since
+from sidecar.recall.instructions import Instruction
+from sidecar.recall.ledger import NEW, Ledger
 from sidecar.recall.passages import rough_tokens
-from sidecar.recall.plans import PlanFound, newest_of, newest_plan
+from sidecar.recall.plans import PlanFound
 from sidecar.recall.recollection import Noted, Recollection, write_notes
-from sidecar.recall.retrieval import HITS, REACH, Remark, as_whole, retrieve
+from sidecar.recall.retrieval import HITS, REACH, Passage, Remark, as_whole, retrieve
 from sidecar.recall.situations import situation
 from sidecar.recall.working_set import WorkingSet, take_note
 from sidecar.store.search import SearchQuery, SearchResult
@@ -147,11 +150,14 @@ class Recollector:
             self._sessions.popitem(last=False)
         return known
 
-    def take_note(self, session: Session, entry: Entry) -> None:
+    async def take_note(self, session: Session, entry: Entry) -> None:
         """Read a message that was just stored, so that the next answer finds that done."""
         if self.share:
-            self.known(session).note(entry)
+            known = self.known(session)
+            known.note(entry)
             take_note(entry.reading)
+            if known.is_behind(session.history.count):
+                await known.catch_up(session, Reader(session, known, BEHIND_S))
 
 
 class Recollections:
@@ -265,25 +271,29 @@ class Recollections:
         before = await _in_front(session, window, LOOK_BACK if is_first else NEAREST)
         last = next((entry.position for entry in reversed(before) if entry.position), 0)
         if is_first and window.entries and len(before) < LOOK_BACK:
-            room = min(room, int(tokens_of(before) * OF_SOURCE))
+            room = min(room, _most_of(before, room))
         shown = [pair for block in self._now.blocks for pair in block.shown]
         visible = [(entry.position, 0) for entry in window.entries if entry.position]
         asked = situation(
             self.prompt, [plain_text(entry.reading) for entry in window.entries[-NEWEST_TEXTS:]]
         )
+        ranked: Sequence[Passage] = ()
+        if self._now.quiet != self._key:
+            ranked = await retrieve(
+                Reader(session, known), asked, last, FEW_HITS if room <= LATER else HITS, REACH
+            )
         notes, reasons = "", list[tuple[int, str]]()
         if is_first:
             notes_room = min(NOTES, int(max(room * SHORT_OF_ROOM, min(FEW_NOTES, room))))
-            standing, plan = await known.standing(session, last) if last else ((), None)
-            noted = Noted(standing, plan, known.values(before))
+            await known.catch_up(session, Reader(session, known))
+            noted = Noted(*_unseen(known.ledger, window), known.values(before))
             said = [plain_text(entry.reading) for entry in window.entries]
             written = write_notes(noted, said, notes_room, count, asked.terms)
             notes, reasons = written.text, written.reasons
             room -= count(notes)
         passages = Recollection(room, count, shown + visible)
         if self._now.quiet != self._key:
-            hits = FEW_HITS if room <= LATER else HITS
-            passages.add(await retrieve(Reader(session, known), asked, last, hits, REACH), room)
+            passages.add(ranked, room)
             if not window.entries:
                 passages.add((as_whole(remark_of(entry)) for entry in reversed(before)), room)
         text = "\n".join(filter(None, (notes, passages.text())))
@@ -348,8 +358,15 @@ KEPT_REMARKS, KEPT_CHARACTERS = 2000, 1_000_000
 """Messages of one session that are kept as text, and their characters."""
 GAP = 3
 """Messages between two wanted ones up to which they are read in one go."""
-NEW = 200
-"""Messages that are read for instructions; of more, those with telling words are searched for."""
+PATIENCE_S, LATE_S = 0.1, 0.2
+"""Seconds for which an answer searches for passages, or for instructions and the plan in a history that came as
+a whole; and by which a search may be late with what it has: while it waits for a thread, it has nothing."""
+BEHIND_S = 2.0
+"""The same for what no answer waits for."""
+AGAIN = 1.25
+"""How much longer a history must be to be searched again behind an import."""
+LEDGER = "ledger"
+"""The state in which the ledger is saved; it is the session's, whatever the view."""
 SPAN = 2400
 """Messages whose values are kept together at most; then the newest ones are taken in again."""
 
@@ -363,14 +380,18 @@ class SessionRemarks:
         self._values = WorkingSet()
         self._first = self._last = 0
         """Positions of the first and the last message whose values were taken in."""
-        self._standing: Sequence[Instruction] = ()
-        self._plan: PlanFound | None = None
-        self._told = 0
-        """The position up to which these are all instructions, and the plan is the newest one."""
+        self.ledger = Ledger()
+        self._is_restored = False
+        self._tried = 0
+        """How many messages there were when the ledger was to catch up last."""
+        self._saved = 0
+        """How far the ledger had come when it was saved."""
 
     def note(self, entry: Entry) -> None:
         """Keep a message that was just stored."""
         self._keep(entry)
+        if entry.position:
+            self.ledger.add(self._remarks[entry.position])
         while len(self._remarks) > KEPT_REMARKS or self._characters > KEPT_CHARACTERS:
             self._characters -= len(self._remarks.pop(next(iter(self._remarks))).text)
 
@@ -408,33 +429,48 @@ class SessionRemarks:
         self._last = last
         return self._values
 
-    async def standing(self, session: Session, last: int) -> tuple[Sequence[Instruction], PlanFound | None]:
-        """What users said up to the position `last` that is to hold, and the plan that was stated last."""
-        if 0 < self._told <= last <= self._told + NEW:
-            new = await self.remarks(session, range(self._told + 1, last + 1))
-            self._standing = standing_since(new.values(), self._standing)
-            self._plan = newest_of(new.values(), self._plan)
-        else:
-            reader = Reader(session, self)
-            self._standing = await standing(reader, last)
-            self._plan = await newest_plan(reader, last)
-        self._told = last
-        return self._standing, self._plan
+    def is_behind(self, count: int) -> bool:
+        """Whether the ledger lacks many of so many messages, and has not been tried with nearly as many."""
+        return count - self.ledger.told > NEW and count > self._tried * AGAIN
+
+    async def catch_up(self, session: Session, reader: Reader) -> None:
+        """Bring the ledger to the newest message as far as the reader comes, and save it."""
+        count = self._tried = session.history.count
+        if not self._is_restored:
+            self._is_restored = True
+            self.ledger.restore(await session.state(LEDGER), session.history.version)
+            self._saved = self.ledger.told
+        await self.ledger.catch_up(reader, count)
+        if self.ledger.told > self._saved:
+            self._saved = self.ledger.told
+            await session.save_state(LEDGER, self.ledger.encoded(session.history.version))
 
 
-class Reader(NamedTuple):
-    """The `RemarkSource` of one call: its session, and what was read of it before."""
+class Reader:
+    """The history of a session, searched for so many seconds in all; what comes later finds nothing."""
 
-    session: Session
-    known: SessionRemarks
+    def __init__(self, session: Session, known: SessionRemarks, seconds: float = PATIENCE_S) -> None:
+        self._session = session
+        self._known = known
+        self._until = time.monotonic() + seconds
+        self.is_whole = True
+        """Whether every search so far came to its end, but for messages of little worth in one for words."""
 
     async def search(self, query: SearchQuery) -> SearchResult:
         """See `RemarkSource`."""
-        return await self.session.history.search(query)
+        found = SearchResult([], complete=False)
+        left = self._until - time.monotonic()
+        if left > 0:
+            asked = structs.replace(query, most_s=left)
+            with suppress(TimeoutError):
+                found = await wait_for(self._session.history.search(asked), left + LATE_S)
+        if time.monotonic() >= self._until or not (found.complete or query.kind == "words"):
+            self.is_whole = False
+        return found
 
     async def remarks(self, positions: Sequence[int]) -> dict[int, Remark]:
         """See `RemarkSource`."""
-        return await self.known.remarks(self.session, positions)
+        return await self._known.remarks(self._session, positions)
 
 
 def remark_of(entry: Entry) -> Remark:
@@ -455,6 +491,24 @@ def remark_of(entry: Entry) -> Remark:
 def framed(text: str, count: Callable[[str], int], mark: Mark = SOME) -> int:
     """What a message with this text and mark takes, before calibration."""
     return count(fence.sized(mark, text)) + MESSAGE_OVERHEAD
+
+
+def _most_of(entries: Sequence[Entry], room: int) -> int:
+    """Tokens of some messages that may be recalled, counted as long as they are fewer than the room."""
+    taken = 0
+    for entry in reversed(entries):
+        taken += entry.tokens
+        if taken * OF_SOURCE >= room:
+            break
+    return int(taken * OF_SOURCE)
+
+
+def _unseen(ledger: Ledger, window: Window) -> tuple[Sequence[Instruction], PlanFound | None]:
+    """The instructions and the plan of the ledger that stand in no message of the window."""
+    seen = {entry.position for entry in window.entries}
+    plan = ledger.plan
+    standing = [each for each in ledger.standing if each.remark.position not in seen]
+    return standing, plan if plan and plan.remark.position not in seen else None
 
 
 async def _in_front(session: Session, window: Window, reach: int) -> Sequence[Entry]:

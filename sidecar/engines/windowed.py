@@ -18,7 +18,7 @@ from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
 from sidecar.engine.window import SLACK, Window, cut_window, keep_window, tokens_of, whole_window
-from sidecar.engines.recollector import MARGIN, Recollections, Recollector
+from sidecar.engines.recollector import LEDGER, MARGIN, Recollections, Recollector
 
 LOW, NEWEST = 0.25, 0.5
 """Shares of the room: what the window is cut down to at least, and up to which the newest turn is not cut
@@ -68,7 +68,7 @@ class WindowedEngine(StoringEngine, Generic[F]):
     Compacts by moving the cut; what is in front of it stays stored.
     """
 
-    shared_state = ()
+    shared_state = (LEDGER,)
 
     def __init__(self, host: EngineHost) -> None:
         super().__init__(host)
@@ -98,7 +98,7 @@ class WindowedEngine(StoringEngine, Generic[F]):
 
     async def take_note(self, session: Session, entry: Entry) -> None:
         """Reads what the next answer is likely to need of a message."""
-        self.recollector.take_note(session, entry)
+        await self.recollector.take_note(session, entry)
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
         """Moves the window to the target, and lets `advance` say what stands in front of it."""

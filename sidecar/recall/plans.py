@@ -18,10 +18,11 @@ LONGEST_ITEM, LONGEST_TEXT = 240, 40_000
 CANDIDATES = 4
 """Messages with one trace of a plan that are looked at."""
 TRACES = (
-    *("- [ ]", "- [x]", '"todos"', '"plan"', "plan:", "to-do", "todo"),
+    *("[x]", '"todos"', '"plan"', "plan:", "to-do", "todo"),
     *("next steps", "action items", "task list", "计划", "待办", "步骤"),
 )
-"""What plans and calls of planning tools have in them, for the search."""
+"""What plans and calls of planning tools have in them, for the search: words that an index has. A list
+of open boxes alone has none: it is found among the newest messages, or was noted when it was stored."""
 
 _CALL = re.compile(r"(?im)^[\w.:/-]*(?:todo|to_do|plan|task_?list)[\w.:/-]*\(\s*(\{.*\})\s*\)$")
 _BOX = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])?\s*\[(?P<done>[ xX✓✔~-])\]\s+(?P<text>\S.*)$")

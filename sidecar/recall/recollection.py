@@ -137,13 +137,12 @@ def write_notes(
     visible = "\n".join(window)
     plan = _plan(noted.plan, int(room * PLAN_SHARE), count, visible)
     spent = sum(count(line) + 1 for line in plan)
-    listed = noted.values.lines(room - spent, count, visible, asked)
-    most = int((room - spent) * (INSTRUCTIONS_SHARE if listed else 1))
+    used = noted.values.unseen(visible, asked)
+    most = int((room - spent) * (INSTRUCTIONS_SHARE if used.lines(room - spent, count) else 1))
     chosen = _instructions(noted.standing, most, count, visible)
     rules = [INSTRUCTIONS, *(line for _, line in chosen)] if chosen else []
     spent += sum(count(line) + 1 for line in rules)
-    if listed:
-        listed = noted.values.lines(room - spent - count(VALUES) - 1, count, visible, asked)
+    listed = used.lines(room - spent - count(VALUES) - 1, count)
     values = [VALUES, *listed] if listed else []
     reasons = [(position, "an instruction of the user that holds on") for position, _ in chosen]
     if plan and noted.plan:

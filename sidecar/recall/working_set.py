@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import log
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from msgspec import DecodeError, json
 
@@ -48,6 +48,29 @@ _CANDIDATE = re.compile(r"[\w@./~+-]{3,}")
 _NOISE = re.compile(r"(?i)^(?:\d+(?:px|ms|kb|mb|s|th|st|nd|rd|x)|v?\d+(?:\.\d+)+|[a-f0-9]{32,}|utf-?8)$")
 
 
+class Values(NamedTuple):
+    """Values in the order of their worth."""
+
+    passed: Sequence[tuple[str, str]]
+    """Tool and value of what was passed to tools."""
+    found: Sequence[str]
+    """Ids out of results."""
+
+    def lines(self, room: int, count: Callable[[str], int]) -> list[str]:
+        """One line for each tool with the values passed to it, and one with ids out of results.
+
+        At most `room` tokens.
+        """
+        share = room if not self.found else int(room * ARGUMENTS_SHARE)
+        kept, spent = _first(self.passed, share, lambda pair: count(pair[1]) + 2)
+        listed, _ = _first(self.found, room - spent, lambda name: count(name) + 2)
+        by_tool: dict[str, list[str]] = {}
+        for tool, value in kept:
+            by_tool.setdefault(tool, []).append(value)
+        lines = [f"{tool}: {', '.join(values)}" for tool, values in by_tool.items()]
+        return [*lines, f"in results: {', '.join(listed)}"] if listed else lines
+
+
 class WorkingSet:
     """The values of some messages, taken in from the oldest to the newest."""
 
@@ -75,27 +98,15 @@ class WorkingSet:
                 self._count(self._found, name)
                 self._given[name] = names
 
-    def lines(
-        self, room: int, count: Callable[[str], int], visible: str = "", asked: Sequence[str] = ()
-    ) -> list[str]:
-        """One line for each tool with the values passed to it, and one with ids out of results.
-
-        At most `room` tokens, the values that matter most: those in use, and those that are named like the
-        terms in `asked`. What stands in `visible` is left out.
-        """
+    def unseen(self, visible: str = "", asked: Sequence[str] = ()) -> Values:
+        """What does not stand in `visible`: first what is in use, and named like the terms in `asked`."""
         uses = self._ordered(self._uses, {pair: pair[1] for pair in self._uses}, asked)
-        passed = [pair for pair in uses if pair[1] not in visible]
         given = {value for _, value in self._uses}
         names = self._ordered(self._found, {name: name for name in self._found}, asked)
-        found = [name for name in names if name not in visible and name not in given]
-        share = room if not found else int(room * ARGUMENTS_SHARE)
-        kept, spent = _first(passed, share, lambda pair: count(pair[1]) + 2)
-        listed, _ = _first(found, room - spent, lambda name: count(name) + 2)
-        by_tool: dict[str, list[str]] = {}
-        for tool, value in kept:
-            by_tool.setdefault(tool, []).append(value)
-        lines = [f"{tool}: {', '.join(values)}" for tool, values in by_tool.items()]
-        return [*lines, f"in results: {', '.join(listed)}"] if listed else lines
+        return Values(
+            [pair for pair in uses if pair[1] not in visible],
+            [name for name in names if name not in visible and name not in given],
+        )
 
     def _count_beside(self, value: str) -> None:
         """Who takes one of a list goes on with the others: they count, too."""

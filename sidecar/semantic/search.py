@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Collection, Hashable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -66,7 +67,7 @@ MOST_QUESTION = 640
 MOST_SESSIONS = 64
 """Sessions in which is looked for meaning, those changed last; words are looked for in all of them."""
 PATIENCE_S = 2.0
-"""Seconds after which an answer by words alone is the better one."""
+"""Seconds after which an answer by words alone is the better one, if a query does not ask for fewer."""
 _USERS = {"user": 1, "assistant": 2}
 
 
@@ -81,8 +82,9 @@ class FusedSearch:
         """See `SessionSearch`."""
         if not _means_something(query):
             return await self._store.search(ref, query)
+        until = time.monotonic() + min(PATIENCE_S, query.most_s)
         found = await self._store.search(ref, _wider(query))
-        meant = await _in_time(self._meant(ref, query))
+        meant = await _in_time(self._meant(ref, query), until)
         if not meant:
             return found._replace(hits=found.hits[: query.limit], next_cursor=None)
         words = [(hit.position, hit.score) for hit in found.hits]
@@ -96,9 +98,12 @@ class FusedSearch:
         """See `SessionSearch`."""
         if not _means_something(query):
             return await self._store.search_sessions(namespace, query, without=without)
+        until = time.monotonic() + min(PATIENCE_S, query.most_s)
         found = await self._store.search_sessions(namespace, _wider(query), without=without)
         words = [((hit.ref, hit.position), hit.score) for hit in found.hits]
-        meant = await _in_time(self._meant_anywhere(namespace, query, without, {key for key, _ in words}))
+        meant = await _in_time(
+            self._meant_anywhere(namespace, query, without, {key for key, _ in words}), until
+        )
         if not meant:
             return found._replace(hits=found.hits[: query.limit])
         unjudged = {key for key, _ in words if not self._index.has(*key)}
@@ -171,8 +176,8 @@ def _may_read(head: SessionHead, query: SearchQuery) -> bool:
     return query.agent_id is None or head.agent_id in (None, query.agent_id)
 
 
-async def _in_time(meant: Awaitable[list[_T]]) -> list[_T]:
+async def _in_time(meant: Awaitable[list[_T]], until: float) -> list[_T]:
     """What was found by meaning; nothing where that takes too long, as while the model is being loaded."""
     with suppress(TimeoutError):
-        return await asyncio.wait_for(meant, PATIENCE_S)
+        return await asyncio.wait_for(meant, max(until - time.monotonic(), 0.001))
     return []

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import sqrt
 from typing import Literal, NamedTuple
 
@@ -273,6 +274,8 @@ WANTED_WORTH = 1.5
 RARE = 2
 """A word that occurs in at most so many pieces is rare."""
 LEAST_WORTH = 0.05
+KEPT_DETAILS = 2048
+"""Pieces whose details are kept counted: a summary is extended many times."""
 HEADING_LOSS = 1.0
 SHORT_SENTENCE = 45
 """Characters; a shorter sentence without any detail is an answer such as "Yes, that sounds good"."""
@@ -312,6 +315,7 @@ def _worth(piece: Piece, words: list[str], frequency: Counter[str], wanted: set[
     return max(LEAST_WORTH, worth)
 
 
+@lru_cache(KEPT_DETAILS)
 def _detail_worth(text: str) -> float:
     """Numbers, addresses, paths, ids, names: what nobody can make up again."""
     details = 0.5 * min(2, len(NAME.findall(text)))
@@ -453,16 +457,15 @@ class DeterministicSummariser:
         earlier = pieces_of_earlier(request.earlier)
         recent = pieces_of(request.sources)
         for_earlier = int(target * _share_of_earlier(earlier, recent)) if recent else target
-        carried = self._select(earlier, for_earlier, request.instructions)
-        kept = self._select(recent, target - self._tokens(carried), request.instructions)
+        worth = worths(earlier, request.instructions)
+        carried = self._select(earlier, worth, for_earlier)
+        kept = self._select(recent, worths(recent, request.instructions), target - self._tokens(carried))
         if len(carried) < len(earlier):
-            carried = self._select(earlier, target - self._tokens(kept), request.instructions)
+            carried = self._select(earlier, worth, target - self._tokens(kept))
         return self._fitted(carried, kept, request.sources, target)
 
-    def _select(self, pieces: list[Piece], budget: int, instructions: str) -> list[Piece]:
-        if budget <= 0:
-            return []
-        return select(pieces, worths(pieces, instructions), budget, self._bullet_tokens)
+    def _select(self, pieces: list[Piece], worth: Sequence[float], budget: int) -> list[Piece]:
+        return select(pieces, worth, budget, self._bullet_tokens) if budget > 0 else []
 
     def _bullet_tokens(self, piece: Piece) -> int:
         return self._counter.count(_bullet(piece) + "\n")

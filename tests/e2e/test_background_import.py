@@ -54,7 +54,7 @@ def exported(host: AgentHost, session: str = "s") -> list[bytes]:
 
 
 def test_a_history_is_imported_whole_while_the_session_is_read(tmp_path: Path) -> None:
-    with AgentHost(tmp_path, engine="lossless", config={"recall": {"share": 0}}) as host:
+    with AgentHost(tmp_path, engine="lossless") as host:
         request = begin(host, MESSAGES)
         host.wait_for(lambda: is_storing(host))
         asked = 0

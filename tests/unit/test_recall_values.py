@@ -40,30 +40,34 @@ def anew(entries: list[Entry]) -> list[str]:
     values = WorkingSet()
     for entry in entries:
         values.add(entry.reading)
-    return values.lines(60, rough_tokens)
+    return lines(values)
+
+
+def lines(values: WorkingSet) -> list[str]:
+    return values.unseen().lines(60, rough_tokens)
 
 
 def test_values_are_those_of_all_messages_up_to_the_last() -> None:
     read = kept()
     for last in (10, 40, 40, 41, 90, 30, 100):
         before = HISTORY[:last]
-        assert read.known(session()).values(before).lines(60, rough_tokens) == anew(before)
+        assert lines(read.known(session()).values(before)) == anew(before)
 
 
 def test_messages_that_were_passed_over_are_not_left_out() -> None:
     read = kept()
     read.known(session()).values(HISTORY[:10])
-    assert read.known(session()).values(HISTORY[50:80]).lines(60, rough_tokens) == anew(HISTORY[50:80])
+    assert lines(read.known(session()).values(HISTORY[50:80])) == anew(HISTORY[50:80])
 
 
 def test_a_rewritten_history_has_its_own_values() -> None:
     read = kept()
     read.known(session()).values(HISTORY[:60])
-    assert read.known(session("1.1")).values(HISTORY[60:64]).lines(60, rough_tokens) == anew(HISTORY[60:64])
+    assert lines(read.known(session("1.1")).values(HISTORY[60:64])) == anew(HISTORY[60:64])
 
 
 def test_values_of_very_old_messages_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recollector, "SPAN", 50)
     read = kept()
     read.known(session()).values(HISTORY[:40])
-    assert read.known(session()).values(HISTORY[30:70]).lines(60, rough_tokens) == anew(HISTORY[30:70])
+    assert lines(read.known(session()).values(HISTORY[30:70])) == anew(HISTORY[30:70])

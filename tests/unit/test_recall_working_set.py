@@ -21,7 +21,7 @@ def lines(*readings: Reading, room: int = 1000, visible: str = "", asked: Sequen
     values = WorkingSet()
     for reading in readings:
         values.add(reading)
-    return values.lines(room, lambda text: len(text) // 4 + 1, visible, asked)
+    return values.unseen(visible, asked).lines(room, lambda text: len(text) // 4 + 1)
 
 
 def test_values_stand_by_tool_the_newest_first() -> None:

@@ -33,7 +33,7 @@ from sidecar.engines.lossless.compaction import (
 )
 from sidecar.engines.lossless.planning import Plan, items_of, plan
 from sidecar.engines.lossless.writing import DEBT_STATE, Task, grow
-from sidecar.engines.recollector import Recollections, Recollector
+from sidecar.engines.recollector import LEDGER, Recollections, Recollector
 from sidecar.engines.windowed import FILLED
 
 LOW = 0.4
@@ -56,7 +56,7 @@ class LosslessEngine(StoringEngine):
 
     info = EngineInfo(id="lossless", name="Lossless", version="1.0", turn_maintenance_mode="background")
     settings_model = "sidecar.engines.settings:LosslessSettings"
-    shared_state = (MARK_STATE, MADE_STATE, DEBT_STATE, RECEIPTS_STATE)
+    shared_state = (MARK_STATE, MADE_STATE, DEBT_STATE, RECEIPTS_STATE, LEDGER)
     tools: ClassVar[Mapping[str, str]] = {
         **StoringEngine.tools,
         "context_describe": "sidecar.tools.context_describe:ContextDescribe",
@@ -127,7 +127,7 @@ class LosslessEngine(StoringEngine):
 
     async def take_note(self, session: Session, entry: Entry) -> None:
         """Reads what the next answer is likely to need of a message."""
-        self._recollector.take_note(session, entry)
+        await self._recollector.take_note(session, entry)
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
         """Writes summaries, with a model where there is one, then swaps them in."""

@@ -13,11 +13,12 @@ from sidecar.engine.calls import (
     PreflightOutcome,
 )
 from sidecar.engine.contract import EngineInfo, StoringEngine
+from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
 from sidecar.engine.window import FARTHEST
 from sidecar.engines.defaults import COMPACT_TO
-from sidecar.engines.recollector import Recollector
+from sidecar.engines.recollector import LEDGER, Recollector
 from sidecar.engines.terse.log import TEACHING
 from sidecar.engines.terse.planning import Planner, load, save
 from sidecar.messages.terse_tags import may_have_tags, strip_parts
@@ -35,7 +36,7 @@ class TerseEngine(StoringEngine):
 
     info = EngineInfo(id="terse", name="Terse", version="1.0")
     settings_model = "sidecar.engines.settings:TerseSettings"
-    shared_state = ()
+    shared_state = (LEDGER,)
 
     def __init__(self, host: EngineHost) -> None:
         super().__init__(host)
@@ -74,6 +75,10 @@ class TerseEngine(StoringEngine):
         await recalled.save()
         items = recalled.placed(front, plan.window.entries)
         return Assembly(items=items, system_prompt_addition=TEACHING)
+
+    async def take_note(self, session: Session, entry: Entry) -> None:
+        """Reads what the next answer is likely to need of a message."""
+        await self._recollector.take_note(session, entry)
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
         """Moves the window; what leaves it stays stored."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import Extract, Searchable, SearchQuery
-from sidecar.store.search.query import Groups, Narrowing, narrowing
+from sidecar.store.search.query import Groups, narrowing
 from sidecar.store.search.scope import Budget, Scope, SearchReads, place_of, position_of, uid_of
 from sidecar.store.search.terms import Question, document_terms, question
 
@@ -32,6 +32,8 @@ _MOST_KNOWN = 100_000
 """Terms of messages that are kept for the next question."""
 _MOST_WAITING = 20_000
 """Messages that are not indexed yet and read for it, the newest."""
+WAITING_FOR_ANSWER = 500
+"""The same where an answer waits for the search."""
 _BATCH = 50
 _SAMPLED = 500
 """Messages by which the size of one is judged."""
@@ -112,7 +114,7 @@ def ranked(
     asked = question(query.text)
     if not asked.required and not asked.helpful:
         return Ranked([], True, False)
-    return (yield from _Ranking(reads, scope, asked, narrowing(query), contents, budget).best(count))
+    return (yield from _Ranking(reads, scope, asked, query, contents, budget).best(count))
 
 
 class _Ranking:
@@ -121,14 +123,15 @@ class _Ranking:
         reads: SearchReads,
         scope: Scope,
         asked: Question,
-        narrowed: Narrowing,
+        query: SearchQuery,
         contents: Contents,
         budget: Budget,
     ) -> None:
         self._reads = reads
         self._scope = scope
         self._asked = asked
-        self._narrowed = narrowed
+        self._narrowed = narrowing(query)
+        self._most_waiting = WAITING_FOR_ANSWER if query.for_answer else _MOST_WAITING
         self._contents = contents
         self._budget = budget
         self._ranges = scope.ranges()
@@ -233,7 +236,7 @@ class _Ranking:
 
     def _read_waiting(self, found: dict[str, _Postings]) -> Generator[None, None, None]:
         """Add the messages that are not indexed to those with their terms."""
-        left = _MOST_WAITING
+        left = self._most_waiting
         for low, high in reversed(self._ranges):
             waiting = self._reads.not_indexed(low, high, left + 1)
             if len(waiting) > left:

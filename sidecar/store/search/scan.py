@@ -10,6 +10,7 @@ from itertools import islice
 from sidecar.store.records import MessageRow
 from sidecar.store.search import Extract, SearchQuery
 from sidecar.store.search.query import matcher, narrowing
+from sidecar.store.search.rank import WAITING_FOR_ANSWER
 from sidecar.store.search.scope import Budget, Scope, SearchReads, place_of
 
 _FIRST_BATCH = 20
@@ -34,6 +35,7 @@ class Scan:
         self._matcher = matcher(query, budget.over)
         self._narrowed = narrowing(query)
         self._newest = query.newest_first
+        self._most_waiting = WAITING_FOR_ANSWER if query.for_answer else _MOST_WAITING
         self._left = query.limit
         self._bytes_left = _MOST_BYTES
         self._extract = extract
@@ -92,7 +94,10 @@ class Scan:
             if ask is None:
                 yield from self._every(low, high)
                 continue
-            waiting = self._reads.not_indexed(low, high, _MOST_WAITING)
+            waiting = self._reads.not_indexed(low, high, self._most_waiting + 1)
+            if len(waiting) > self._most_waiting:
+                self.complete = False
+                waiting = waiting[-self._most_waiting :]
             if self._newest:
                 waiting.reverse()
             yield from merge(self._indexed(ask, low, high), waiting, reverse=self._newest)
