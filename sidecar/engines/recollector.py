@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from asyncio import wait_for
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from msgspec import MsgspecError, Struct, json, structs
 
@@ -56,6 +57,9 @@ NOTES, FEW_NOTES, SHORT_OF_ROOM = 2000, 250, 0.5
 """Tokens of notes at most; those that a small room gives to notes too, and the share that it gives."""
 
 
+S = TypeVar("S", bound=Struct)
+
+
 class Block(Struct, frozen=True, array_like=True):
     """What was recalled at one moment."""
 
@@ -94,14 +98,21 @@ class Recalled(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     cut: str = ""
     """Id of the message at which the window begins."""
-    quiet: str = ""
-    """Stands for the prompt of the turn in which the host asked for room: it recalls notes alone."""
     blocks: list[Block] = []
 
     @property
     def plain_tokens(self) -> int:
         """What the blocks take, before calibration."""
         return sum(block.tokens for block in self.blocks)
+
+
+class Quiet(Struct, frozen=True, array_like=True):
+    """The turn in which the host asked for room, whatever the view."""
+
+    at: str = ""
+    """Id of the message that was the newest then."""
+    prompts: list[str] = []
+    """Stand for its prompts: nothing more is recalled for them."""
 
 
 STATE = "recalled"
@@ -134,10 +145,15 @@ class Recollector:
         """What was recalled since the window begins at `cut`, with what the prompt leaves of it."""
         entries = (await session.timeline.tail(ANCHOR_TOKENS)).entries
         asked = await _asked_last(session)
-        kept = await _load(session)
+        kept, anchor = await _load(session), _anchor(entries)
+        at = anchor.message_id if anchor else ""
+        quiet = _decoded(await session.state(QUIET), Quiet) or Quiet()
+        asked_now = {block.prompt for block in kept.blocks if block.anchor == at}
+        if quiet.at == at:
+            asked_now.update(quiet.prompts)
         if not cut or kept.cut != cut or not self.share:
-            kept = Recalled(quiet=kept.quiet)
-        return Recollections(self, session, prompt or asked, asked, _anchor(entries), kept)
+            kept = Recalled()
+        return Recollections(self, session, prompt or asked, asked, anchor, kept, quiet, asked_now)
 
     def known(self, session: Session) -> SessionRemarks:
         """The history of a session as it was read so far."""
@@ -171,6 +187,8 @@ class Recollections:
         asked: str,
         anchor: Entry | None,
         kept: Recalled,
+        quiet: Quiet,
+        asked_now: Collection[str],
     ) -> None:
         self._recollector = recollector
         self._session = session
@@ -181,6 +199,14 @@ class Recollections:
         """Whether the prompt is not in the history: then the host sends it itself."""
         self._key = digest(fold(prompt))
         self._now = _without_unused(kept, anchor, self._key)
+        self._quiet = quiet
+        self._asked_now = asked_now
+        """Stand for the prompts that were sent apart since the newest message."""
+        self._makes_room = False
+
+    @property
+    def _is_quiet(self) -> bool:
+        return self._key in self._quiet.prompts
 
     @property
     def tokens(self) -> int:
@@ -196,9 +222,17 @@ class Recollections:
         """Let go of everything, since the window begins elsewhere."""
         self._now = structs.replace(self._now, blocks=[])
 
-    def be_quiet(self) -> None:
-        """Recall notes alone for the prompt of this turn: whoever asks for room wants to have it."""
-        self._now = structs.replace(self._now, quiet=self._key)
+    def make_room(self) -> None:
+        """Let go of everything, and from now on recall notes alone: whoever asks for room wants to have it.
+
+        That goes for the prompt of this turn, whether it is in the history or was sent apart. Later answers
+        to it recall nothing more.
+        """
+        at = self._anchor.message_id if self._anchor else ""
+        prompts = {self._key, *self._asked_now}
+        self._quiet = Quiet(at, sorted(prompts))
+        self.forget()
+        self._makes_room = True
 
     def wanted(self, room: int) -> int:
         """Tokens that a first recollection may take of so many."""
@@ -212,7 +246,7 @@ class Recollections:
         """
         share, now = self._recollector.share, self._now
         now = self._now = _without_lost(now, window, self._anchor)
-        if window.cut is None or not share:
+        if window.cut is None or not share or (self._is_quiet and not self._makes_room):
             return
         if now.cut != window.cut:
             now = self._now = structs.replace(now, cut=window.cut)
@@ -226,6 +260,8 @@ class Recollections:
 
     async def save(self) -> None:
         """Keep what was recalled, where that is something new."""
+        if self._makes_room:
+            await self._session.save_state(QUIET, json.encode(self._quiet))
         if self._now != self._kept:
             await self._session.save_state(STATE, json.encode(self._now))
             self._kept = self._now
@@ -278,7 +314,7 @@ class Recollections:
             self.prompt, [plain_text(entry.reading) for entry in window.entries[-NEWEST_TEXTS:]]
         )
         ranked: Sequence[Passage] = ()
-        if self._now.quiet != self._key:
+        if not self._is_quiet:
             ranked = await retrieve(
                 Reader(session, known), asked, last, FEW_HITS if room <= LATER else HITS, REACH
             )
@@ -292,7 +328,7 @@ class Recollections:
             notes, reasons = written.text, written.reasons
             room -= count(notes)
         passages = Recollection(room, count, shown + visible)
-        if self._now.quiet != self._key:
+        if not self._is_quiet:
             passages.add(ranked, room)
             if not window.entries:
                 passages.add((as_whole(remark_of(entry)) for entry in reversed(before)), room)
@@ -351,6 +387,8 @@ class Measure:
         return max(rough - tokens_of(listed) - counted, 0)
 
 
+CODE = 4
+"""Tokens by which the code in one mark may exceed that in another."""
 FENCE = 16 + MESSAGE_OVERHEAD
 """Tokens of the marks around a text of our own, by characters."""
 KEPT_SESSIONS = 32
@@ -359,14 +397,14 @@ KEPT_REMARKS, KEPT_CHARACTERS = 2000, 1_000_000
 GAP = 3
 """Messages between two wanted ones up to which they are read in one go."""
 PATIENCE_S, LATE_S = 0.1, 0.2
-"""Seconds for which an answer searches for passages, or for instructions and the plan in a history that came as
-a whole; and by which a search may be late with what it has: while it waits for a thread, it has nothing."""
+"""Seconds for which an answer searches for passages, or for instructions and the plan in a history that came
+as a whole; and by which a search may be late with what it has: waiting for a thread, it has nothing."""
 BEHIND_S = 2.0
 """The same for what no answer waits for."""
 AGAIN = 1.25
 """How much longer a history must be to be searched again behind an import."""
-LEDGER = "ledger"
-"""The state in which the ledger is saved; it is the session's, whatever the view."""
+LEDGER, QUIET = SHARED = "ledger", "quiet"
+"""The states of the session, whatever the view: the ledger, and the turn in which the host asked for room."""
 SPAN = 2400
 """Messages whose values are kept together at most; then the newest ones are taken in again."""
 
@@ -489,8 +527,8 @@ def remark_of(entry: Entry) -> Remark:
 
 
 def framed(text: str, count: Callable[[str], int], mark: Mark = SOME) -> int:
-    """What a message with this text and mark takes, before calibration."""
-    return count(fence.sized(mark, text)) + MESSAGE_OVERHEAD
+    """What a message with this text and mark takes at most, before calibration."""
+    return count(fence.sized(mark, text)) + MESSAGE_OVERHEAD + CODE
 
 
 def _most_of(entries: Sequence[Entry], room: int) -> int:
@@ -518,16 +556,20 @@ async def _in_front(session: Session, window: Window, reach: int) -> Sequence[En
     return (await session.timeline.tail(LOOK_BACK_TOKENS)).entries[-LOOK_BACK:]
 
 
+def _decoded(value: bytes | None, kind: type[S]) -> S | None:
+    """A value that was saved, where it is of this kind still."""
+    try:
+        return json.decode(value, type=kind) if value else None
+    except MsgspecError:
+        return None
+
+
 async def _load(session: Session) -> Recalled:
     """What was recalled, where its places are on the timeline still."""
-    value = await session.state(STATE)
-    try:
-        kept = json.decode(value, type=Recalled) if value else Recalled()
-    except MsgspecError:
-        return Recalled()
+    kept = _decoded(await session.state(STATE), Recalled) or Recalled()
     cut = await session.timeline.resolve(kept.cut) if kept.cut else None
     if cut is None:
-        return Recalled(quiet=kept.quiet)
+        return Recalled()
     blocks: list[Block] = []
     for block in kept.blocks:
         anchor = await session.timeline.resolve(block.anchor) if block.anchor else ""

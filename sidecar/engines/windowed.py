@@ -18,7 +18,7 @@ from sidecar.engine.entry import Entry
 from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
 from sidecar.engine.window import SLACK, Window, cut_window, keep_window, tokens_of, whole_window
-from sidecar.engines.recollector import LEDGER, MARGIN, Recollections, Recollector
+from sidecar.engines.recollector import MARGIN, SHARED, Recollections, Recollector
 
 LOW, NEWEST = 0.25, 0.5
 """Shares of the room: what the window is cut down to at least, and up to which the newest turn is not cut
@@ -68,7 +68,7 @@ class WindowedEngine(StoringEngine, Generic[F]):
     Compacts by moving the cut; what is in front of it stays stored.
     """
 
-    shared_state = (LEDGER,)
+    shared_state = SHARED
 
     def __init__(self, host: EngineHost) -> None:
         super().__init__(host)
@@ -119,8 +119,7 @@ class WindowedEngine(StoringEngine, Generic[F]):
         advanced = await self.advance(session, smaller, front, request, min(reserve, freed - 1))
         if advanced is None:
             return _declined("the history changed while the summary was written", before)
-        recalled.forget()
-        recalled.be_quiet()
+        recalled.make_room()
         room = min(target, before - 1) - smaller.tokens - advanced.tokens
         await recalled.fill(smaller, request.budget, advanced.tokens, most=room)
         await recalled.save()

@@ -33,7 +33,7 @@ from sidecar.engines.lossless.compaction import (
 )
 from sidecar.engines.lossless.planning import Plan, items_of, plan
 from sidecar.engines.lossless.writing import DEBT_STATE, Task, grow
-from sidecar.engines.recollector import LEDGER, Recollections, Recollector
+from sidecar.engines.recollector import SHARED, Recollections, Recollector
 from sidecar.engines.windowed import FILLED
 
 LOW = 0.4
@@ -56,7 +56,7 @@ class LosslessEngine(StoringEngine):
 
     info = EngineInfo(id="lossless", name="Lossless", version="1.0", turn_maintenance_mode="background")
     settings_model = "sidecar.engines.settings:LosslessSettings"
-    shared_state = (MARK_STATE, MADE_STATE, DEBT_STATE, RECEIPTS_STATE, LEDGER)
+    shared_state = (MARK_STATE, MADE_STATE, DEBT_STATE, RECEIPTS_STATE, *SHARED)
     tools: ClassVar[Mapping[str, str]] = {
         **StoringEngine.tools,
         "context_describe": "sidecar.tools.context_describe:ContextDescribe",
@@ -138,8 +138,7 @@ class LosslessEngine(StoringEngine):
         gone = recalled.tokens if request.force else 0
         outcome = await compact(task, self._quick, session, book, request, reason, recalled=gone)
         if outcome.compacted:
-            recalled.forget()
-            recalled.be_quiet()
+            recalled.make_room()
             await recalled.save()
         return outcome
 

@@ -18,7 +18,7 @@ from sidecar.engine.host import EngineHost
 from sidecar.engine.session import Session
 from sidecar.engine.window import FARTHEST
 from sidecar.engines.defaults import COMPACT_TO
-from sidecar.engines.recollector import LEDGER, Recollector
+from sidecar.engines.recollector import SHARED, Recollector
 from sidecar.engines.terse.log import TEACHING
 from sidecar.engines.terse.planning import Planner, load, save
 from sidecar.messages.terse_tags import may_have_tags, strip_parts
@@ -36,7 +36,7 @@ class TerseEngine(StoringEngine):
 
     info = EngineInfo(id="terse", name="Terse", version="1.0")
     settings_model = "sidecar.engines.settings:TerseSettings"
-    shared_state = (LEDGER,)
+    shared_state = SHARED
 
     def __init__(self, host: EngineHost) -> None:
         super().__init__(host)
@@ -90,6 +90,9 @@ class TerseEngine(StoringEngine):
             smaller = await self._planner.plan(session, target, state)
             if smaller.tokens < now.tokens:
                 await save(session, smaller.state)
+                recalled = await self._recollector.open(session, "", smaller.window.cut)
+                recalled.make_room()
+                await recalled.save()
                 return CompactOutcome(
                     compacted=True,
                     first_kept_message_id=smaller.window.cut,

@@ -82,7 +82,8 @@ class CompactHandlers:
     async def compact(self, params: CompactContextParams, call: Call) -> CompactContextResult:
         """Make room by the session's engine in the view of the budget and in the one that answered last.
 
-        What is reported is the first of them in which there was anything to do.
+        What is reported is the one of those in which there was anything to do that has more left: the next
+        answer may be in either.
         """
         sidecar = self._sidecar
         instance, live = await self._live(params)
@@ -102,7 +103,8 @@ class CompactHandlers:
                 )
                 if outcomes[-1][0].compacted and view is not None:
                     await live.save_state(live.view_key(view.id, FRAME), None)
-        outcome, fallback_for = next((each for each in outcomes if each[0].compacted), outcomes[0])
+        compacted = [each for each in outcomes if each[0].compacted]
+        outcome, fallback_for = max(compacted, key=_left_after) if compacted else outcomes[0]
         _tell(outcome, instance, perf_counter() - began)
         if outcome.compacted:
             await self._forget_injections(live, {view.id for view, _ in views if view is not None})
@@ -303,6 +305,10 @@ def _left_of(budget: int, measured: int | None, live: LiveSession) -> int:
         return budget
     beside = max(measured - live.answered[0], 0)
     return max(budget - beside, budget // LEAST_SHARE, 1)
+
+
+def _left_after(compacted: tuple[CompactOutcome, FallbackFor | None]) -> int:
+    return compacted[0].tokens_after or 0
 
 
 def _result(outcome: CompactOutcome) -> CompactContextResult:
