@@ -17,7 +17,8 @@ from sidecar.cli.inspector.players import Asked, Players
 from sidecar.client import SidecarClient
 from sidecar.client.messages import ExportedPage
 from sidecar.protocol.base import MessageFormat
-from tests.client_kit import LIMIT_S, (
+from tests.client_kit import (
+    LIMIT_S,
     SERVE,
     Message,
     assistant,
