@@ -1,4 +1,4 @@
-"""Decides for each incoming request when it runs, and sends its answer."""
+"""Schedules each incoming request and sends its answer."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
 
 
 class PeerLimits(Struct):
-    """Bounds of one connection; may be changed while it runs."""
+    """Limits of one connection; may change while it is open."""
 
     max_message_bytes: int = DEFAULT_LIMIT
-    """Bytes of the largest body."""
+    """Largest body accepted, in bytes."""
     max_running_bytes: int = 32 * 1024 * 1024
-    """Bytes of the bodies whose requests run at once; a larger body runs when nothing else of weight does."""
+    """Total body bytes of requests that run at once; a larger body runs once only small ones are running."""
     max_in_flight: int = 256
-    """Requests that run at once; further ones are parked."""
+    """Maximum concurrent requests; further ones are parked."""
     max_parked_bytes: int = 64 * 1024 * 1024
-    """Bytes of parked messages beyond which a request is refused."""
+    """Bytes of parked messages beyond which requests are refused."""
     max_unsent_bytes: int = 64 * 1024 * 1024
-    """Bytes of unsent answers beyond which no request is started."""
+    """Bytes of unsent answers beyond which no request starts."""
     request_timeout_ms: float = 120_000
-    """How long a request of ours waits for its answer; 0 for ever."""
+    """How long our own requests wait for an answer; 0 means forever."""
 
 
 class Observer(Protocol):
-    """Hears of every request once when it begins and once when it ends; must be quick, and never raise."""
+    """Notified once when a request begins and once when it ends; must be quick and never raise."""
 
     def begun(self, call: Call, params: Raw) -> None:
-        """A request was read and understood; it may still wait for others."""
+        """A request was decoded; it may still wait in its lane."""
         ...
 
     def settled(self, call: Call, outcome: object) -> None:
-        """A request is answered, with a result or an `RpcError`."""
+        """A request was answered with a result or an `RpcError`."""
         ...
 
     def refused(self, id: JsonId, method: str, error: RpcError) -> None:
@@ -56,11 +56,11 @@ class Observer(Protocol):
 
 
 _OVERHEAD = 512
-"""Bytes that a parked message takes beside its body, roughly."""
+"""Approximate memory of a parked message on top of its body, in bytes."""
 
 
 class Parked:
-    """One message, undecoded."""
+    """One undecoded message."""
 
     __slots__ = ("admitted", "gone", "id", "method", "params", "restore", "size")
 
@@ -73,27 +73,27 @@ class Parked:
         self.params = params
         self.size = size
         self.restore = restore
-        """The veil over its lone surrogates, if it has one."""
+        """Restores lone surrogates in the decoded params, if the body had any."""
         self.admitted = admitted
         self.gone = False
 
 
 class Parking:
-    """A queue from which a message can be taken out by its id."""
+    """A queue whose requests can be withdrawn by id."""
 
     __slots__ = ("bytes", "queue", "requests")
 
     def __init__(self) -> None:
         self.queue: deque[Parked] = deque()
-        """All messages, in order; empty where nothing is parked."""
+        """All messages in order; empty if nothing is parked."""
         self.requests: dict[JsonId, Parked] = {}
         """The requests among them."""
         self.bytes = 0
-        """Memory that the parked messages take, roughly."""
+        """Approximate memory of the parked messages."""
 
     @staticmethod
     def cost(size: int) -> int:
-        """What a body of `size` bytes adds to `bytes`."""
+        """How much a body of `size` bytes adds to `bytes`."""
         return size + _OVERHEAD
 
     def add(self, parked: Parked) -> None:
@@ -104,19 +104,19 @@ class Parking:
             self.requests[parked.id] = parked
 
     def first(self) -> Parked | None:
-        """The message whose turn it is."""
+        """The next message, or `None`."""
         queue = self.queue
         while queue and queue[0].gone:
             queue.popleft()
         return queue[0] if queue else None
 
     def pop(self) -> None:
-        """Take the first message out."""
+        """Remove the first message."""
         self._forget(self.queue.popleft())
         self.first()
 
     def take_all(self) -> list[Parked]:
-        """Take out everything that is still parked."""
+        """Remove and return everything still parked."""
         parked = [parked for parked in self.queue if not parked.gone]
         self.queue.clear()
         self.requests.clear()
@@ -124,7 +124,7 @@ class Parking:
         return parked
 
     def withdraw(self, id: JsonId) -> bool:
-        """Take out a request that will not be started: true where it was parked."""
+        """Remove a request so that it never starts. Returns whether it was parked."""
         parked = self.requests.get(id)
         if parked is None:
             return False
@@ -143,16 +143,16 @@ class Parking:
 _log = logging.getLogger(__name__)
 
 _LIGHT = 65_536
-"""Bytes of requests that keep no large one waiting, and that wait for none."""
+"""Requests totalling up to this many bytes neither delay a large one nor wait for it."""
 _LARGE = 4096
-"""Bytes of a request whose params are not kept beyond its answer."""
+"""Requests larger than this, in bytes, drop their bulky params once answered."""
 
 Restore = Callable[[object], object]
-"""Takes the veil off what was decoded from a text with lone surrogates."""
+"""Restores what was decoded from JSON text with lone surrogates."""
 
 
 class Hold:
-    """What `admit` returns for a message that must wait until `resume`."""
+    """Returned by `admit` for a message that must wait until `resume`."""
 
 
 HOLD: Final = Hold()
@@ -172,9 +172,9 @@ class Dispatcher:
         self.peer = peer
         self._outbox = outbox
         self.calls: dict[JsonId, Call] = {}
-        """Started or waiting in a lane, and not answered."""
+        """Unanswered calls, running or waiting in a lane."""
         self.done = 0
-        """Requests that were answered, cancelled ones left out: what tells work from waiting."""
+        """Requests answered so far, not counting cancelled ones; distinguishes progress from waiting."""
         self.parking = Parking()
         self._router = router
         self._routes = router.routes
@@ -205,7 +205,7 @@ class Dispatcher:
         self._start(id, method, params, size, restore)
 
     def take_notification(self, method: str, params: Raw, size: int, restore: Restore | None) -> None:
-        """Handle a notification, park it behind parked requests, or pass over it."""
+        """Handle a notification, park it behind parked requests, or ignore it."""
         if method == "$/cancelRequest":
             self._take_cancel(params)
             return
@@ -213,7 +213,7 @@ class Dispatcher:
         if route is None and not self._router.is_late(method):
             return
         if route is None or route.notified is None:
-            _log.warning("ignored %s: it is a request, but came without an id", method)
+            _log.warning("ignored %s: a request needs an id", method)
             return
         admit = self.peer.admit
         verdict = None if admit is None else admit(method, False)
@@ -227,13 +227,13 @@ class Dispatcher:
             self._notify(route, params, restore)
 
     def turn(self) -> None:
-        """Start what may start now: calls whose lane is free, then parked messages."""
+        """Start whatever can start now: calls whose lane is free, then parked messages."""
         self._lanes.pump()
         while self._unpark():
             self._lanes.pump()
 
     def settle(self, call: Call, outcome: object) -> None:
-        """Answer a call, once, with a result or an `RpcError`."""
+        """Answer a call with a result or an `RpcError`; no effect if already answered."""
         if call.settled:
             return
         call.settled = True
@@ -252,22 +252,22 @@ class Dispatcher:
             self._put_result(call, outcome)
         call.on_cancel = None
         if call.size > _LARGE:
-            # A cancelled timer keeps the context in which it was set, and with it this call, until it is due.
+            # A cancelled timer keeps its context alive until it is due, and with it this call.
             call.params = _without_bulk(call.params)
 
     def leave_lane(self, call: Call) -> None:
-        """Let later calls of the lane start before this one is answered."""
+        """Let later calls in the lane start before this one is answered."""
         if call.lane is not None:
             self._lanes.leave(call)
             self.peer.turn_soon()
 
     def keep_only_lane(self, call: Call, key: str) -> None:
-        """Let later calls of the other lanes start before this one is answered."""
+        """Leave all lanes but one: later calls there may start before this one is answered."""
         self._lanes.keep_only(call, key)
         self.peer.turn_soon()
 
     def lane_in_use(self, key: str) -> bool:
-        """Whether a request is in that lane, waiting or started."""
+        """Whether a request is waiting or running in that lane."""
         return self._lanes.in_use(key)
 
     def refuse(self, id: JsonId | None, error: RpcError) -> None:
@@ -275,7 +275,7 @@ class Dispatcher:
         try:
             body = encode(Failure(id, error.body()))
         except Exception:
-            _log.exception("the data of an error cannot be encoded")
+            _log.exception("cannot encode the data of an error")
             body = encode(Failure(id, RpcError(error.code, error.message).body()))
         self.peer.put(body)
 
@@ -285,7 +285,7 @@ class Dispatcher:
         self.refuse(id, error)
 
     def cancel(self, id: JsonId, *, even_uncancellable: bool = False) -> None:
-        """Cancel a request; unknown ids and requests that cannot be cancelled are passed over."""
+        """Cancel a request; unknown ids and uncancellable requests are ignored."""
         call = self.calls.get(id)
         if call is None:
             if self.parking.withdraw(id):
@@ -300,7 +300,7 @@ class Dispatcher:
         limits, parking = self._limits, self.parking
         if parking.bytes + Parking.cost(parked.size) > limits.max_parked_bytes:
             if self._outbox.unsent > limits.max_unsent_bytes:
-                # Refusals would only add to what the other side does not read.
+                # The peer is not reading; refusals would only add to the backlog.
                 self.peer.pause_reading()
             elif parked.id is None:
                 _log.warning("dropped the notification %s: too much is parked", parked.method)
@@ -315,7 +315,7 @@ class Dispatcher:
         parking.add(parked)
 
     def _unpark(self) -> bool:
-        """Start the first parked message: false where none may start."""
+        """Start or refuse the first parked message. Returns false if there is none or it must wait."""
         parked = self.parking.first()
         if parked is None:
             return False
@@ -371,7 +371,7 @@ class Dispatcher:
             self._refuse_request(id, method, error)
             return
         except Exception:
-            _log.exception("the params of %s cannot be handled", method)
+            _log.exception("cannot process the params of %s", method)
             self._refuse_request(id, method, InternalError())
             return
         if (observer := self.peer.observer) is not None:
@@ -402,14 +402,14 @@ class Dispatcher:
         if type(outcome) is CoroutineType:
             self._register(call)
             coroutine = cast("Coroutine[object, object, object]", outcome)
-            call.unbegun = coroutine
+            call.unstarted = coroutine
             call.task = self.peer.loop.create_task(self._serve(call, coroutine))
             return Place.NONE if call.released else Place.HOLDING
         self.settle(call, outcome)
         return Place.NONE
 
     async def _serve(self, call: Call, coroutine: Coroutine[object, object, object]) -> None:
-        call.unbegun = None
+        call.unstarted = None
         serving.set(call)
         try:
             outcome = await coroutine
@@ -440,7 +440,7 @@ class Dispatcher:
         try:
             id = _decode_cancel(params).id
         except msgspec.DecodeError:
-            _log.warning("ignored $/cancelRequest: its params have no id")
+            _log.warning("ignored $/cancelRequest: its params have no valid id")
             return
         self.cancel(id)
 
@@ -455,9 +455,9 @@ class Dispatcher:
                 call.fail(RequestCancelled())
         elif call.task is not None:
             call.task.cancel()
-            if call.unbegun is not None:
-                # A task that is cancelled before its first step never runs, so nobody else would answer.
-                call.unbegun.close()
+            if call.unstarted is not None:
+                # A task cancelled before its first step never runs, so nothing else would answer.
+                call.unstarted.close()
                 call.fail(RequestCancelled())
 
     def _fault(self, call: Call, problem: BaseException) -> RpcError:
@@ -470,7 +470,7 @@ class Dispatcher:
             try:
                 error = hook(call, problem)
             except Exception:
-                _log.exception("the fault of %s could not be told", call.method)
+                _log.exception("cannot convert the failure of %s into an error", call.method)
                 error = None
             if error is not None:
                 return error
@@ -481,14 +481,14 @@ class Dispatcher:
         try:
             body = encode(Result(call.id, result))
         except Exception:
-            _log.exception("the result of %s cannot be encoded", call.method)
+            _log.exception("cannot encode the result of %s", call.method)
             self.refuse(call.id, InternalError())
             return
         self.peer.put(body)
 
 
 def _without_bulk(params: object) -> object:
-    """The params without the members that make requests large; the others say what the call is about."""
+    """The params with bulky members set to `None`; the rest still identifies the call."""
     if not isinstance(params, Struct):
         return None
     large = [name for name in params.__struct_fields__ if _is_large(getattr(params, name))]

@@ -1,4 +1,4 @@
-"""The JSON-RPC 2.0 envelope around params, results and errors, which stay undecoded in it."""
+"""The JSON-RPC 2.0 envelope; params, results and errors inside it stay undecoded."""
 
 from codecs import utf_8_decode
 from typing import Literal
@@ -9,16 +9,16 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from sidecar.rpc.errors import ErrorBody, InvalidRequest, ParseError, RpcError
 
 JsonId = int | str
-"""An id of a request."""
+"""A request id."""
 
 NO_VALUE = Raw()
-"""Stands where the member is absent."""
+"""Placeholder for an absent member."""
 
 _PIECE = 65536
 
 
 class Envelope(Struct, gc=False):
-    """Any well-formed message: a request, a notification, or an answer to a request."""
+    """Any well-formed message: a request, a notification or an answer."""
 
     jsonrpc: Literal["2.0"]
     method: str | None = None
@@ -29,21 +29,21 @@ class Envelope(Struct, gc=False):
 
 
 class Result(Struct, tag_field="jsonrpc", tag="2.0", gc=False):
-    """An answer that carries a result."""
+    """An answer with a result."""
 
     id: JsonId
     result: object
 
 
 class Failure(Struct, tag_field="jsonrpc", tag="2.0", gc=False):
-    """An answer that carries an error; `id` is null where the request's id could not be read."""
+    """An answer with an error; `id` is null if the request's id could not be read."""
 
     id: JsonId | None
     error: ErrorBody
 
 
 class Request(Struct, tag_field="jsonrpc", tag="2.0", gc=False):
-    """A request of ours."""
+    """An outgoing request."""
 
     id: JsonId
     method: str
@@ -51,14 +51,14 @@ class Request(Struct, tag_field="jsonrpc", tag="2.0", gc=False):
 
 
 class Notification(Struct, tag_field="jsonrpc", tag="2.0", gc=False):
-    """A notification of ours."""
+    """An outgoing notification."""
 
     method: str
     params: object
 
 
 class RemoteErrorBody(Struct):
-    """The `error` member of an answer to a request of ours."""
+    """The `error` member of an answer to an outgoing request."""
 
     code: int
     message: str = ""
@@ -66,7 +66,7 @@ class RemoteErrorBody(Struct):
 
 
 class Refusal(Exception):
-    """Raised when a body is no message; `error` is the answer, sent under `id`."""
+    """Raised when a body is not a valid message; `error` is the answer, sent under `id`."""
 
     def __init__(self, error: RpcError, id: JsonId | None = None) -> None:
         super().__init__(error.message)
@@ -75,10 +75,10 @@ class Refusal(Exception):
 
 
 decode = msgspec.json.Decoder(Envelope).decode
-"""Reads a well-formed envelope; whatever it refuses is judged by `diagnose`."""
+"""Decodes a well-formed envelope; `diagnose` explains whatever it refuses."""
 
 encode = msgspec.json.Encoder().encode
-"""Writes any of the envelopes above."""
+"""Encodes any of the envelopes above."""
 
 _decode_id = msgspec.json.Decoder(JsonId).decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -86,7 +86,7 @@ _decode_any = msgspec.json.Decoder(Raw).decode
 
 
 def is_utf8(body: bytes) -> bool:
-    """Whether the body is UTF-8, found out without holding all of it as text."""
+    """Whether the body is UTF-8, checked piecewise to avoid a decoded copy."""
     view = memoryview(body)
     position, size = 0, len(body)
     try:
@@ -99,7 +99,7 @@ def is_utf8(body: bytes) -> bool:
 
 
 def diagnose(body: bytes) -> Refusal:
-    """Why `decode` refused a body in UTF-8 without lone surrogates, and the id to answer under."""
+    """Why `decode` refused the body (UTF-8 without lone surrogates), and the id to answer under."""
     if not body.strip(b" \t\r\n"):
         return Refusal(ParseError("the body is empty"))
     try:
@@ -107,7 +107,7 @@ def diagnose(body: bytes) -> Refusal:
     except RecursionError:
         return Refusal(ParseError("the JSON text is nested too deeply", hint="send flatter data"))
     except msgspec.DecodeError as problem:
-        return Refusal(ParseError(f"the body is no JSON text: {problem}"))
+        return Refusal(ParseError(f"the body is not valid JSON: {problem}"))
     if body.lstrip(b" \t\r\n").startswith(b"["):
         return Refusal(InvalidRequest("batches are not supported", hint="send the messages one by one"))
     try:
@@ -118,12 +118,12 @@ def diagnose(body: bytes) -> Refusal:
 
 
 def raw_id(body: bytes) -> bytes:
-    """The id of a well-formed message as it is spelled; empty where there is none."""
+    """The id of a well-formed message exactly as written; empty if it has none."""
     return bytes(_decode_members(body).get("id", b""))
 
 
 def missing_method(envelope: Envelope) -> Refusal:
-    """The refusal of an envelope that is neither request, notification nor answer."""
+    """The refusal of an envelope that is no request, notification or answer."""
     id = envelope.id if isinstance(envelope.id, (int, str)) else None
     return Refusal(InvalidRequest("the message has no method"), id)
 

@@ -9,10 +9,10 @@
   - ServerNotInitialized (-32002)
   - RequestCancelled (-32800)
   - Busy (1007)
-  - RemoteError: the other side answered a request of ours with an error
-  - RequestTimedOut: the other side did not answer in time
-  - InvalidResult: the other side answered with a result of the wrong type
-  - ConnectionLost: the other side is gone
+  - RemoteError: the peer answered our request with an error
+  - RequestTimedOut: the peer did not answer in time
+  - InvalidResult: the peer's result has the wrong type
+  - ConnectionLost: the peer is gone
 """
 
 from collections.abc import Mapping
@@ -41,9 +41,9 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
 
 
 class RpcError(Exception):
-    """Raised when a request fails; what the other side is told is `code`, `message` and `data`.
+    """Raised when a request fails; the peer receives `code`, `message` and `data`.
 
-    `data` always has `retryable` and `hint`, those of the class where none are given.
+    `data` always has `retryable` and `hint`; they default to those of the class.
     """
 
     retryable: ClassVar[bool] = False
@@ -70,12 +70,12 @@ class RpcError(Exception):
             self.data["hint"] = hint
 
     def body(self) -> ErrorBody:
-        """The error as it is written on the wire."""
+        """The error as sent on the wire."""
         return ErrorBody(self.code, self.message, self.data)
 
 
 class ParseError(RpcError):
-    """Raised when a body is no JSON text in UTF-8."""
+    """Raised when a body is not JSON text in UTF-8."""
 
     hint = "send one JSON-RPC message as JSON text in UTF-8"
 
@@ -84,7 +84,7 @@ class ParseError(RpcError):
 
 
 class InvalidRequest(RpcError):
-    """Raised when a body is JSON but no JSON-RPC 2.0 message, or comes at the wrong time."""
+    """Raised when a body is JSON but not a JSON-RPC 2.0 message, or arrives at the wrong time."""
 
     hint = "send a JSON-RPC 2.0 object with `jsonrpc`, `method` and, for a request, a string or integer `id`"
 
@@ -93,7 +93,7 @@ class InvalidRequest(RpcError):
 
 
 class MethodNotFound(RpcError):
-    """Raised when a request names a method that is not served."""
+    """Raised when a request names an unknown method."""
 
     hint = "check the spelling; the answer to initialize lists the methods"
 
@@ -103,7 +103,7 @@ class MethodNotFound(RpcError):
 
 
 class InvalidParams(RpcError):
-    """Raised when params have the wrong shape; `data.path` is a JSON Pointer into params."""
+    """Raised when params are invalid; `data.path` is a JSON Pointer into params."""
 
     hint = "correct the params and send the request again"
 
@@ -112,14 +112,14 @@ class InvalidParams(RpcError):
 
 
 class InternalError(RpcError):
-    """Raised when this side failed; details are in its log only."""
+    """Raised when this side fails; only its log has the details."""
 
     def __init__(self, message: str = "internal error", **members: object) -> None:
         super().__init__(INTERNAL_ERROR, message, members)
 
 
 class ServerNotInitialized(RpcError):
-    """Raised when a request comes before a successful `initialize`."""
+    """Raised when a request arrives before a successful `initialize`."""
 
     hint = "send initialize first and wait for its result"
 
@@ -128,7 +128,7 @@ class ServerNotInitialized(RpcError):
 
 
 class RequestCancelled(RpcError):
-    """Raised when a request was cancelled and has had no effect."""
+    """Raised when a request was cancelled and had no effect."""
 
     retryable = True
     hint = "the request had no effect; send it again if it is still wanted"
@@ -138,7 +138,7 @@ class RequestCancelled(RpcError):
 
 
 class Busy(RpcError):
-    """Raised when too much is waiting already."""
+    """Raised when too many requests are already waiting."""
 
     retryable = True
     hint = "wait for answers before sending more"
@@ -148,11 +148,11 @@ class Busy(RpcError):
 
 
 class RemoteError(RpcError):
-    """Raised when the other side answered a request with an error."""
+    """Raised when the peer answered a request with an error."""
 
 
 class RequestTimedOut(RpcError):
-    """Raised when the other side did not answer a request in time; it was told to cancel."""
+    """Raised when the peer did not answer in time; the request was cancelled."""
 
     retryable = True
     hint = "the other side did not answer in time"
@@ -162,16 +162,16 @@ class RequestTimedOut(RpcError):
 
 
 class InvalidResult(RpcError):
-    """Raised when the other side's result has the wrong type."""
+    """Raised when the peer's result has the wrong type."""
 
-    hint = "the other side's answer does not fit the protocol"
+    hint = "the other side's answer does not match the protocol"
 
     def __init__(self, method: str, reason: str) -> None:
-        super().__init__(INTERNAL_ERROR, f"the result of {method} does not fit: {reason}")
+        super().__init__(INTERNAL_ERROR, f"invalid result of {method}: {reason}")
 
 
 class ConnectionLost(RpcError):
-    """Raised when the other side is gone, so that no answer can come."""
+    """Raised when the peer is gone and no answer can come."""
 
     hint = "the connection is closed; start it again"
 

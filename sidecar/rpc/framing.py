@@ -1,8 +1,8 @@
-"""Frames messages on a stream of bytes: finds the bodies that come, and frames those that go.
+"""Message framing on a byte stream, in both directions, and the transport that carries it.
 
-`Content-Length` headers or line ends frame the bodies. A body of known length that cannot be taken is skipped
-to the byte. Where the length is unknown the stream is dead: looking for the next header would let text inside
-a message forge requests.
+`Content-Length` headers or line ends delimit the bodies. A refused body of known length is skipped exactly.
+If the length is unknown, the stream is dead: scanning for the next header would let text inside a message
+forge requests.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import NamedTuple, Protocol
 from sidecar.rpc.errors import InvalidRequest, ParseError, RpcError
 
 DEFAULT_LIMIT = 256 * 1024 * 1024
-"""Bytes of the largest body that is taken."""
+"""Default for the largest body accepted, in bytes."""
 
 MAX_HEADER = 8192
-"""Bytes of the longest header block that is read."""
+"""Longest header block accepted, in bytes."""
 
 FATAL_FACTOR = 4
-"""A body of more than this many times the limit is not even skipped."""
+"""A body more than this many times over the limit is not even skipped."""
 
 _BOM = b"\xef\xbb\xbf"
 _WHITE = b" \t\r\n"
@@ -32,7 +32,7 @@ _HEADER_END = re.compile(rb"\r?\n\r?\n")
 
 
 class FrameFault(NamedTuple):
-    """A frame that is refused; after a fatal one nothing more can be read."""
+    """A refused frame; after a fatal one, nothing more can be read."""
 
     error: RpcError
     fatal: bool
@@ -49,24 +49,24 @@ class _Step(IntEnum):
 
 
 class FrameReader:
-    """Turns chunks, cut anywhere, into bodies."""
+    """Splits a stream of arbitrary chunks into bodies."""
 
     __slots__ = ("_held", "_missing", "_parts", "_rest", "_step", "limit", "newline")
 
     def __init__(self, limit: int = DEFAULT_LIMIT, *, newline: bool | None = None) -> None:
         self.limit = limit
         self.newline = newline
-        """Whether lines frame the messages; `None` until the first byte that is not white has told."""
+        """Whether messages are lines; `None` until the first non-whitespace byte decides."""
         self._step = _Step.START if newline is None else (_Step.LINE if newline else _Step.HEADER)
         self._rest = b""
-        """The beginning of a header block."""
+        """The start of an incomplete header block."""
         self._parts: list[bytes] = []
-        """The beginning of a body, joined once when it is complete."""
+        """The start of an incomplete body; joined once the body is complete."""
         self._held = 0
         self._missing = 0
 
     def feed(self, chunk: bytes) -> list[bytes | FrameFault]:
-        """The bodies that this chunk completes, in order, with a fault in place of each refused one."""
+        """The bodies that this chunk completes, in order; each refused one is replaced by a fault."""
         items: list[bytes | FrameFault] = []
         if self._rest:
             chunk = self._rest + chunk
@@ -77,7 +77,7 @@ class FrameReader:
         return items
 
     def finish(self) -> tuple[list[bytes | FrameFault], bool]:
-        """At end of input: the last line if it lacks its end, and whether input ended inside a message."""
+        """End the input. Returns an unterminated last line, and whether input ended inside a message."""
         step, self._step = self._step, _Step.DEAD
         if step is _Step.LINE:
             line = b"".join(self._parts)
@@ -87,7 +87,7 @@ class FrameReader:
 
     @property
     def inside(self) -> bool:
-        """Whether part of a message has been read, but not its end."""
+        """Whether a message has been read only in part."""
         return self._step in (_Step.BODY, _Step.SKIP, _Step.SKIP_LINE) or bool(self._rest or self._parts)
 
     def _advance(self, chunk: bytes, position: int, items: list[bytes | FrameFault]) -> int:
@@ -263,7 +263,7 @@ def parse_headers(block: bytes) -> tuple[int, str]:
     """The length of the body in bytes, and its charset in lower case.
 
     Raises:
-        ValueError: the length is missing, no plain number, or given twice with two values.
+        ValueError: the length is missing, not a plain number, or given twice with different values.
     """
     length: int | None = None
     charset = "utf-8"
@@ -299,11 +299,11 @@ def _charset(value: bytes) -> str:
 
 
 _LARGE = 32768
-"""Bodies of at least this many bytes are handed on as they are instead of being copied behind a header."""
+"""Bodies of at least this many bytes stay separate buffers instead of being copied behind a header."""
 
 
 class Outbox:
-    """Bodies on their way to the transport."""
+    """Frames bodies and batches them for the transport."""
 
     __slots__ = ("_frames", "_size", "_transport", "newline", "unsent")
 
@@ -314,15 +314,15 @@ class Outbox:
         self.newline = False
         """Whether each message is one line."""
         self.unsent = 0
-        """Bytes that wait here or in the transport; asked for every request, so kept as a number."""
+        """Bytes waiting here or in the transport; kept as a number because every request reads it."""
 
     def put(self, body: bytes) -> None:
-        """Frame a body; it leaves with the next `flush`."""
+        """Frame a body; the next `flush` sends it."""
         size = len(body)
         self._size += size
         self.unsent += size
         if self.newline:
-            # Line breaks inside strings are escaped, so those that are found stand between tokens.
+            # Line breaks inside strings are escaped, so any found here are between tokens.
             if b"\n" in body or b"\r" in body:
                 body = body.replace(b"\n", b" ").replace(b"\r", b" ")
             self._frames += (body, b"\n")
@@ -339,15 +339,15 @@ class Outbox:
         self.count()
 
     def count(self) -> None:
-        """Ask the transport how much still waits there."""
+        """Update `unsent` from the transport."""
         self.unsent = self._size + self._transport.unsent
 
 
 class Receiver(Protocol):
-    """Takes what a transport has read; called on the loop's thread only."""
+    """Receives a transport's events, on the loop's thread only."""
 
     def received(self, chunk: bytes) -> None:
-        """Some bytes have come."""
+        """Bytes have arrived."""
         ...
 
     def ended(self) -> None:
@@ -355,46 +355,46 @@ class Receiver(Protocol):
         ...
 
     def drained(self) -> None:
-        """Some of what waited to be sent has been sent."""
+        """Some pending bytes were sent."""
         ...
 
     def broken(self) -> None:
-        """Nothing more can be sent; the other side does not read any longer."""
+        """Nothing more can be sent; the other side stopped reading."""
         ...
 
 
 class Transport(Protocol):
-    """Carries bytes both ways without ever blocking the loop."""
+    """Carries bytes both ways without blocking the loop."""
 
     @property
     def unsent(self) -> int:
-        """Bytes that were written but wait to be sent."""
+        """Bytes written but not sent yet."""
         ...
 
     def start(self, receiver: Receiver) -> None:
-        """Begin to read."""
+        """Start reading."""
         ...
 
     def write(self, buffers: Sequence[bytes]) -> None:
-        """Send the buffers in order, now or when the other side reads."""
+        """Send the buffers in order, now or as the other side reads."""
         ...
 
     def pause_reading(self) -> None:
-        """Read nothing until `resume_reading`."""
+        """Stop reading until `resume_reading`."""
         ...
 
     def resume_reading(self) -> None:
-        """Go on reading."""
+        """Resume reading."""
         ...
 
     def read_available(self) -> None:
-        """Read what is there right now, without waiting for more."""
+        """Read what is available right now, without waiting for more."""
         ...
 
     async def flush(self, limit_s: float) -> bool:
-        """Wait until all is sent: false where nothing moved for `limit_s` seconds."""
+        """Wait until everything is sent. Returns false if nothing moved for `limit_s` seconds."""
         ...
 
     def close(self) -> None:
-        """Stop reading, drop what is unsent, leave the descriptors as they were found."""
+        """Stop reading, drop unsent bytes, restore the descriptors' original state."""
         ...

@@ -1,4 +1,4 @@
-"""Queues, one a key, that let calls of one key take effect in the order received."""
+"""One queue per key, so that calls with the same key take effect in the order received."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -7,19 +7,19 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Place(IntEnum):
-    """Where a call stands with regard to its lane."""
+    """A call's state in its lane."""
 
     NONE = 0
-    """It never was in a lane, or has left it."""
+    """Never in a lane, or has left it."""
     WAITING = 1
     OUTSTANDING = 2
-    """Started; only exclusive calls wait for it."""
+    """Running; only exclusive calls wait for it."""
     HOLDING = 3
-    """Started; everything waits for it."""
+    """Running; every later call waits for it."""
 
 
 class LaneMember(Protocol):
-    """What a lane notes down in a call."""
+    """The fields of a call that lanes maintain."""
 
     lane: "Lane | Crossing | None"
     place: Place
@@ -27,7 +27,7 @@ class LaneMember(Protocol):
 
 
 class Lane:
-    """The calls of one key that are not answered yet."""
+    """The unanswered calls of one key."""
 
     __slots__ = ("held", "key", "outstanding", "ready", "waiting")
 
@@ -39,12 +39,12 @@ class Lane:
         self.waiting: deque[LaneMember] = deque()
 
     def admits(self, member: LaneMember) -> bool:
-        """Whether the member, being first, may start now."""
+        """Whether the first member in line may start now."""
         return not self.held and not (member.exclusive and self.outstanding)
 
 
 class _Ticket:
-    """Holds one of several lanes for a call that needs all of them."""
+    """A place in one of several lanes for a call that needs all of them."""
 
     __slots__ = ("crossing", "exclusive", "lane", "place")
 
@@ -56,10 +56,10 @@ class _Ticket:
 
 
 class Crossing:
-    """The lanes of one call that belongs to several: it starts when it is first in each of them.
+    """A call that needs several lanes: it starts once it is first in each of them.
 
-    Its tickets queue up in all lanes at once, so that of two such calls the earlier is the earlier in every
-    lane that both need, and none waits for the other in turn.
+    Its tickets join all lanes at once. Two such calls are therefore in the same order in every lane that they
+    share, so they cannot deadlock.
     """
 
     __slots__ = ("member", "missing", "tickets")
@@ -74,9 +74,9 @@ M = TypeVar("M", bound=LaneMember)
 
 
 class Lanes(Generic[M]):
-    """All lanes of a connection; an idle one takes no memory.
+    """All lanes of a connection; idle lanes take no memory.
 
-    `start` runs a call and tells what became of it: `NONE` if it is answered or has given up its place.
+    `start` runs a call and returns its state: `NONE` if it is answered or has left its lane.
     """
 
     __slots__ = ("_lanes", "_ready", "_start")
@@ -87,7 +87,7 @@ class Lanes(Generic[M]):
         self._ready: deque[Lane] = deque()
 
     def submit(self, key: str, member: M) -> bool:
-        """Start the call if its lane allows; otherwise it waits, and true is returned."""
+        """Start the call if its lane allows, else queue it. Returns whether it was queued."""
         lane = self._lanes.get(key)
         if lane is not None and (lane.waiting or not lane.admits(member)):
             member.lane, member.place = lane, Place.WAITING
@@ -99,9 +99,9 @@ class Lanes(Generic[M]):
         return False
 
     def submit_to_all(self, keys: Sequence[str], member: M) -> bool:
-        """Start the call if all these lanes are free; otherwise it waits for them, and true is returned.
+        """Start the call if all these lanes are free, else queue it. Returns whether it was queued.
 
-        The call is alone in every one of them.
+        The call has exclusive use of every lane.
         """
         crossing = Crossing(member, len(keys))
         member.lane, member.place = crossing, Place.WAITING
@@ -120,11 +120,11 @@ class Lanes(Generic[M]):
         return False
 
     def in_use(self, key: str) -> bool:
-        """Whether any call is in the lane of that key."""
+        """Whether any call is in the lane with that key."""
         return key in self._lanes
 
     def leave(self, member: M) -> None:
-        """Take a call out of its lane; those that it kept waiting start at the next `pump`."""
+        """Remove a call from its lane; calls waiting for it start at the next `pump`."""
         lane, place = member.lane, member.place
         if lane is None:
             return
@@ -136,14 +136,14 @@ class Lanes(Generic[M]):
             self._free(lane, member, place)
 
     def keep_only(self, member: M, key: str) -> None:
-        """Take a call out of all its lanes but one; it has to be in several."""
+        """Remove a call from all its lanes but one; no effect on a call with a single lane."""
         if isinstance(member.lane, Crossing):
             for ticket in member.lane.tickets:
                 if isinstance(ticket.lane, Lane) and ticket.lane.key != key:
                     self._leave(ticket)
 
     def pump(self) -> None:
-        """Start every waiting call whose turn has come."""
+        """Start every waiting call that may start now."""
         while self._ready:
             lane = self._ready.popleft()
             lane.ready = False
@@ -162,7 +162,7 @@ class Lanes(Generic[M]):
             self._drop_if_idle(lane)
 
     def _cross(self, crossing: Crossing) -> None:
-        """Start the call whose lanes are all held."""
+        """Start a call that now holds all its lanes."""
         member: M = crossing.member  # pyright: ignore[reportAssignmentType]
         member.lane, member.place = None, Place.NONE
         place = self._start(member)

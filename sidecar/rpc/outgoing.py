@@ -1,4 +1,4 @@
-"""Requests of ours that wait for the other side's answer."""
+"""Our own requests awaiting the other side's answer."""
 
 import asyncio
 import logging
@@ -17,20 +17,20 @@ _decode_data = msgspec.json.Decoder(dict[str, object]).decode
 
 
 class Answer(NamedTuple):
-    """A result, undecoded."""
+    """An undecoded result."""
 
     result: Raw
     restore: Callable[[object], object] | None
-    """Takes the veil off whatever is decoded from it, where it has one."""
+    """Restores lone surrogates in values decoded from it, if it had any."""
 
 
 class OutgoingRequests:
-    """The table of what was asked and is not answered yet."""
+    """The table of unanswered outgoing requests."""
 
-    __slots__ = ("_abandoned", "_last_id", "_lost", "_tell", "_waiting")
+    __slots__ = ("_abandoned", "_last_id", "_lost", "_notify", "_waiting")
 
-    def __init__(self, tell: Callable[[str, object], None]) -> None:
-        self._tell = tell
+    def __init__(self, notify: Callable[[str, object], None]) -> None:
+        self._notify = notify
         """Sends a notification."""
         self._waiting: dict[JsonId, asyncio.Future[Answer]] = {}
         self._last_id = 0
@@ -38,15 +38,15 @@ class OutgoingRequests:
         self._abandoned = False
 
     async def ask(self, method: str, send: Callable[[int], None], timeout_ms: float) -> Answer:
-        """The answer to a request that `send` sends under the id it is given; 0 ms means no limit.
+        """Call `send` with a new request id and return the answer to that request; 0 ms means no limit.
 
         Raises:
+            RequestTimedOut: no answer came in time.
+            ConnectionLost: the other side is gone.
             RemoteError: the other side answered with an error.
-            RequestTimedOut: it did not answer in time.
-            ConnectionLost: it is gone.
         """
         if self._abandoned:
-            raise asyncio.CancelledError("the host can answer no longer")
+            raise asyncio.CancelledError("the host can no longer answer")
         if self._lost:
             raise ConnectionLost
         self._last_id += 1
@@ -64,10 +64,10 @@ class OutgoingRequests:
             if timer is not None:
                 timer.cancel()
             if self._waiting.pop(id, None) is not None and not self._lost:
-                self._tell("$/cancelRequest", {"id": id})
+                self._notify("$/cancelRequest", {"id": id})
 
     def answer(self, envelope: Envelope, restore: Callable[[object], object] | None) -> None:
-        """Take an answer of the other side; one that nobody waits for is passed over."""
+        """Deliver an answer from the other side; an answer nobody awaits is ignored."""
         id = envelope.id
         future = self._waiting.pop(id, None) if isinstance(id, (int, str)) else None
         if future is None:
@@ -82,15 +82,15 @@ class OutgoingRequests:
             future.set_result(Answer(envelope.result, restore))
 
     def abandon(self) -> None:
-        """Cancel whatever waits for an answer, now and later, and tell the other side."""
+        """Cancel all requests, pending and future, and notify the other side of pending ones."""
         self._abandoned = True
         for id, future in list(self._waiting.items()):
             future.cancel()
             del self._waiting[id]
-            self._tell("$/cancelRequest", {"id": id})
+            self._notify("$/cancelRequest", {"id": id})
 
     def lose(self) -> None:
-        """Fail whatever waits for an answer, now and later: the other side is gone."""
+        """Fail all requests, pending and future: the other side is gone."""
         self._lost = True
         for future in self._waiting.values():
             if not future.done():
@@ -100,7 +100,7 @@ class OutgoingRequests:
     def _expire(self, id: JsonId, method: str, timeout_ms: float) -> None:
         future = self._waiting.pop(id, None)
         if future is not None and not future.done():
-            self._tell("$/cancelRequest", {"id": id})
+            self._notify("$/cancelRequest", {"id": id})
             future.set_exception(RequestTimedOut(method, timeout_ms))
 
 

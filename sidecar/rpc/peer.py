@@ -37,8 +37,8 @@ _log = logging.getLogger(__name__)
 _EMPTY: dict[str, object] = {}
 
 _FLOOD = 2
-"""At this many times the limit of unsent bytes nothing is read any longer, not even answers: refusals that
-nobody reads would fill the memory."""
+"""At this many times the limit of unsent bytes, reading stops altogether, even for answers: unread refusals
+would otherwise fill memory."""
 
 
 class End(Enum):
@@ -46,24 +46,24 @@ class End(Enum):
 
     CLEAN = "the input ended between messages"
     INSIDE = "the input ended inside a message"
-    FATAL = "a frame cannot be read"
-    FAILED = "this side cannot go on reading or writing"
-    BROKEN = "the other side reads no longer"
-    STOPPED = "this side has stopped reading"
+    FATAL = "a frame is unreadable"
+    FAILED = "reading or writing failed on this side"
+    BROKEN = "the other side stopped reading"
+    STOPPED = "this side stopped reading"
 
 
 class Peer:
-    """Serves the methods of a router, and calls those of the other side. Used on the loop's thread only."""
+    """Serves the methods of a router and calls those of the other side. Use it on the loop's thread only."""
 
     admit: Callable[[str, bool], RpcError | Hold | None] | None = None
-    """Asked for each message (method, whether it is a request) before anything else is done with it."""
+    """Called first for each message, with its method and whether it is a request; may hold or refuse it."""
     on_fault: Callable[[Call, Exception], RpcError | None] | None = None
-    """Turns what a handler raised into an error; `None` stands for an internal error that is logged here."""
+    """Converts a handler's exception into an error; `None` means an internal error, logged here."""
     on_end: Callable[[End], None] | None = None
-    """Told once that no more messages will come; without it, requests of ours fail with ConnectionLost."""
+    """Called once when no more messages will come; without it, pending requests fail with ConnectionLost."""
 
     observer: Observer | None = None
-    """Hears of the requests that this side serves."""
+    """Observes the requests that this side serves."""
 
     def __init__(self, router: Router, transport: Transport, limits: PeerLimits | None = None) -> None:
         self.limits = limits or PeerLimits()
@@ -80,7 +80,7 @@ class Peer:
         self._settled: tuple[Call | None, asyncio.Future[None]] | None = None
 
     def start(self, *, newline: bool | None = None) -> None:
-        """Begin to read. `newline` fixes the framing; by default the other side's first byte tells."""
+        """Start reading. `newline` fixes the framing; by default the other side's first byte decides."""
         self.loop = asyncio.get_running_loop()
         self._reader = FrameReader(self.limits.max_message_bytes, newline=newline)
         self._outbox.newline = bool(newline)
@@ -89,13 +89,13 @@ class Peer:
     async def request(
         self, method: str, params: object, result_type: type[T], *, timeout_ms: float | None = None
     ) -> T:
-        """The other side's result. `timeout_ms` is that of the limits by default; 0 waits for ever.
+        """Send a request and return its result. `timeout_ms` defaults to that of the limits; 0 waits forever.
 
         Raises:
             RemoteError: the other side answered with an error.
-            RequestTimedOut: it did not answer in time.
-            InvalidResult: its result does not fit the type.
-            ConnectionLost: it is gone.
+            RequestTimedOut: no answer came in time.
+            InvalidResult: the result does not match the type.
+            ConnectionLost: the other side is gone.
         """
         limit = self.limits.request_timeout_ms if timeout_ms is None else timeout_ms
         shown = _EMPTY if params is None else params
@@ -114,7 +114,7 @@ class Peer:
 
     @contextmanager
     def cork(self) -> Generator[None]:
-        """Gather what is sent inside the block into one write at its end."""
+        """Batch everything sent inside the block into one write at its end."""
         self._corks += 1
         try:
             yield
@@ -122,30 +122,30 @@ class Peer:
             self._uncork()
 
     def resume(self) -> None:
-        """Ask `admit` again about the messages that it held back."""
+        """Call `admit` again for messages on hold."""
         self.turn_soon()
 
     @property
     def in_flight(self) -> int:
-        """Requests that are started, or wait in a lane, and are not answered."""
+        """Number of unanswered requests, running or waiting in a lane."""
         return len(self._dispatcher.calls)
 
     def lane_in_use(self, key: str) -> bool:
-        """Whether a request that is not answered is in the lane of that key."""
+        """Whether the lane with that key has an unanswered request."""
         return self._dispatcher.lane_in_use(key)
 
     @property
     def unsent(self) -> int:
-        """Bytes of messages that wait to be sent."""
+        """Bytes of messages waiting to be sent."""
         return self._outbox.unsent
 
     @property
     def inside_message(self) -> bool:
-        """Whether part of a message has been read, but not its end."""
+        """Whether a message has been read only in part."""
         return self._reader.inside
 
     async def settled(self, limit_s: float, *, besides: Call | None = None) -> bool:
-        """Wait until all requests but `besides` are answered: false if that takes over `limit_s` seconds."""
+        """Wait until all requests but `besides` are answered. Returns false after `limit_s` seconds."""
         if self._is_settled(besides):
             return True
         future: asyncio.Future[None] = self.loop.create_future()
@@ -159,7 +159,7 @@ class Peer:
         return True
 
     async def settled_at_last(self, idle_s: float, limit_s: float, *, besides: Call | None = None) -> bool:
-        """Wait as `settled` does, until nothing was done for `idle_s` seconds, and for `limit_s` in all."""
+        """Wait as `settled` does. Returns false after `idle_s` s without progress or `limit_s` s overall."""
         deadline = self.loop.time() + limit_s
         while True:
             done = self._dispatcher.done
@@ -169,7 +169,7 @@ class Peer:
                 return False
 
     def cancel_all(self, *, besides: Call | None = None) -> None:
-        """Cancel every request but `besides`, as if the other side had asked for it."""
+        """Cancel every request but `besides`, even uncancellable ones."""
         dispatcher = self._dispatcher
         with self.cork():
             for id in [*dispatcher.parking.requests, *dispatcher.calls]:
@@ -177,7 +177,7 @@ class Peer:
                     dispatcher.cancel(id, even_uncancellable=True)
 
     def fail_all(self, error: RpcError, *, besides: Call | None = None) -> None:
-        """Answer every request but `besides` with an error, whatever its handler still does."""
+        """Answer every request but `besides` with an error, even if its handler is still running."""
         dispatcher = self._dispatcher
         with self.cork():
             for parked in dispatcher.parking.take_all():
@@ -188,11 +188,11 @@ class Peer:
                     call.fail(error)
 
     def abandon_requests(self) -> None:
-        """Cancel the requests of ours that wait for an answer; tasks that make further ones are cancelled."""
+        """Cancel our pending requests; a task that sends another is cancelled too."""
         self._outgoing.abandon()
 
     def stop_reading(self, end: End = End.STOPPED) -> None:
-        """Take no more messages."""
+        """Accept no more messages."""
         if self._end is None:
             self._end = end
             self._transport.pause_reading()
@@ -202,32 +202,32 @@ class Peer:
                 self._outgoing.lose()
 
     async def flush(self, limit_s: float) -> bool:
-        """Wait until everything is sent: false where nothing moved for `limit_s` seconds."""
+        """Wait until everything is sent. Returns false if nothing moved for `limit_s` seconds."""
         self._turn()
         return await self._transport.flush(limit_s)
 
     def close(self) -> None:
-        """Stop at once; nothing more is read or sent."""
+        """Stop immediately; nothing more is read or sent."""
         self.stop_reading()
         self._transport.close()
 
     # For the dispatcher
 
     def put(self, body: bytes) -> None:
-        """Send an encoded message with the others of this callback."""
+        """Send an encoded message, batched with others from the same callback."""
         self._outbox.put(body)
         if not self._corks:
             self.turn_soon()
 
     def turn_soon(self) -> None:
-        """Start what may start, and send what was put, at the end of this callback."""
+        """Schedule, after this callback, starting whatever can start and sending whatever was put."""
         if not self._turn_is_due and not self._corks:
             self.loop.call_soon(self._turn)
-            # Only now: where the stack is full, the line above raises, and no turn is due.
+            # Only now: on a full stack the line above raises, and no turn is due.
             self._turn_is_due = True
 
     def pause_reading(self) -> None:
-        """Read nothing until there is room again."""
+        """Stop reading until there is room again."""
         if not self._paused:
             self._paused = True
             self._transport.pause_reading()
@@ -235,7 +235,7 @@ class Peer:
     # For the transport
 
     def received(self, chunk: bytes) -> None:
-        """Handle every message that the chunk completes, and send the answers in one write."""
+        """Handle every message that the chunk completes, and batch the answers into one write."""
         self._corks += 1
         try:
             self._reader.limit = self.limits.max_message_bytes
@@ -255,7 +255,7 @@ class Peer:
             self._uncork()
 
     def ended(self) -> None:
-        """Handle a last line without its end; then no more messages will come."""
+        """Handle an unterminated last line, then end the input."""
         if self._end is not None:
             return
         with self.cork():
@@ -265,17 +265,17 @@ class Peer:
             self.stop_reading(End.INSIDE if inside else End.CLEAN)
 
     def drained(self) -> None:
-        """There may be room for parked messages."""
+        """Resume parked messages if there is room now."""
         self._outbox.count()
         if self._paused or self._dispatcher.parking.queue:
             self.turn_soon()
 
     def broken(self) -> None:
-        """Nothing can be answered any longer."""
+        """End the input: no answer can be sent any more."""
         self.stop_reading(End.BROKEN)
 
     def _take_body(self, body: bytes) -> bool:
-        """Handle one body: false where it is no JSON text."""
+        """Handle one body. Returns false if it is not JSON text."""
         if not body.isascii() and not is_utf8(body):
             self._refuse(Refusal(ParseError("the body is not UTF-8")))
             return False
@@ -291,7 +291,7 @@ class Peer:
         return True
 
     def _take_odd_body(self, body: bytes) -> bool:
-        # Rarely needed, so that start-up does not pay for it.
+        # Imported here because it is rarely needed, and start-up must not pay for it.
         from sidecar.surrogates import conceal
 
         veil = conceal(body)
@@ -305,7 +305,7 @@ class Peer:
         if veil is None:
             self._take(envelope, len(body), None)
         elif (id := raw_id(text)) != veil.restore_bytes(id):
-            self._refuse(Refusal(InvalidRequest("the id holds half of a surrogate pair")))
+            self._refuse(Refusal(InvalidRequest("the id contains half of a surrogate pair")))
         else:
             self._take(envelope, len(body), veil.restore)
         return True
@@ -331,7 +331,7 @@ class Peer:
             self.stop_reading(End.FATAL)
 
     def _fail(self, problem: Exception) -> None:
-        """End the connection: bytes of the stream are lost, so that nothing that follows could be trusted."""
+        """End the connection: bytes of the stream are lost, so nothing after them can be trusted."""
         self._reader = FrameReader()
         if isinstance(problem, MemoryError):
             _log.critical("the connection ends: out of memory while reading or writing")
@@ -388,7 +388,7 @@ ProgressToken = int | str
 
 
 class Progress:
-    """Reports on one piece of work under a token; a progress without one reports nothing."""
+    """Reports progress under a token; without a token it reports nothing."""
 
     __slots__ = ("_ended", "_peer", "_token")
 
@@ -398,15 +398,15 @@ class Progress:
         self._ended = False
 
     def begin(self, title: str, *, cancellable: bool = False, message: str | None = None) -> None:
-        """Say what the work is."""
+        """Announce the work."""
         self._send("begin", {"title": title, "cancellable": cancellable}, message, None)
 
     def report(self, message: str | None = None, *, percentage: int | None = None) -> None:
-        """Say how far it has come; `percentage` is 0 to 100."""
+        """Report how far the work is; `percentage` is 0 to 100."""
         self._send("report", {}, message, percentage)
 
     def end(self, message: str | None = None) -> None:
-        """Say that it is over; later reports are dropped."""
+        """Report the end of the work; later reports are dropped."""
         self._send("end", {}, message, None)
         self._ended = True
 
@@ -422,7 +422,7 @@ class Progress:
 
 
 async def create_progress(peer: Peer, token: ProgressToken, *, supported: bool) -> Progress:
-    """A progress that this side starts by itself; silent where the client does not support it or refuses."""
+    """Progress that this side initiates; reports nothing if the client does not support it or refuses."""
     if supported:
         try:
             await peer.request("window/workDoneProgress/create", {"token": token}, type(None))

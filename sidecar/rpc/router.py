@@ -1,4 +1,4 @@
-"""Which handler serves which method, with the type of its params, and what a handler is given: the call."""
+"""Routes methods to handlers with typed params, and the `Call` that each handler receives."""
 
 from __future__ import annotations
 
@@ -25,36 +25,35 @@ P = TypeVar("P")
 
 
 class Order(IntEnum):
-    """How the calls of one lane wait for each other."""
+    """How calls in one lane wait for each other."""
 
     FREE = 0
-    """Not at all."""
+    """Never waits."""
     PIPELINED = 1
     """Starts while earlier pipelined calls are still outstanding."""
     EXCLUSIVE = 2
-    """Starts when nothing of its lane is outstanding; nothing of its lane starts before it ends."""
+    """Starts once its lane has nothing outstanding; nothing else in the lane starts before it ends."""
 
 
 class Pending:
-    """What a handler returns when it will reply later."""
+    """Returned by a handler that will reply later."""
 
 
 PENDING: Final = Pending()
 
 Outcome = msgspec.Struct | Raw | dict[str, object] | Pending | None
 Handler = Callable[[P, "Call"], Outcome | Coroutine[object, object, object]]
-"""Serves a request: returns the result, `PENDING`, or a coroutine that ends in the result."""
+"""Serves a request: returns the result, `PENDING`, or a coroutine that returns the result."""
 LaneOf = Callable[[P], "str | Sequence[str] | None"]
-"""The key of the queue that a call belongs to, the keys where there are several, `None` where it waits for
-nothing."""
+"""The key, or several keys, of the lanes that a call belongs to; `None` if it waits for nothing."""
 Answer = Callable[[P], Outcome]
-"""Looks at the params before a handler does; `None` leaves the request to the handler."""
+"""Sees the params before the handler; returns an answer, or `None` to leave the request to the handler."""
 NotificationHandler = Callable[[P], None]
-"""Serves a notification, at once."""
+"""Serves a notification synchronously."""
 
 
 class Route(Generic[P]):
-    """One method with all that dispatch needs to know of it."""
+    """One method and everything dispatch needs to know about it."""
 
     __slots__ = (
         "_decoder",
@@ -91,10 +90,10 @@ class Route(Generic[P]):
         self._decoder: msgspec.json.Decoder[P] | None = None
 
     def decode(self, raw: Raw) -> P:
-        """The params as their type; absent ones and `null` as an empty object.
+        """The decoded params; absent params and `null` count as an empty object.
 
         Raises:
-            InvalidParams: they do not fit.
+            InvalidParams: the params do not match their type.
         """
         decoder = self._decoder
         if decoder is None:
@@ -111,11 +110,11 @@ class Route(Generic[P]):
 
 
 class Router:
-    """The methods that one side of a connection serves."""
+    """The methods served by one side of a connection."""
 
     def __init__(self) -> None:
         self.routes: dict[str, Route[object]] = {}
-        """Requests and notifications by method."""
+        """Routes of requests and notifications by method."""
         self._loaders: dict[str, Callable[[], None]] = {}
         self._answers: Mapping[str, Answer[Any]] = {}
 
@@ -132,11 +131,11 @@ class Router:
     ) -> None:
         """Serve a request method.
 
-        `lane` is needed for any order but `FREE`; a call with several lanes is alone in all of them. An
-        `urgent` method is never parked for want of room.
+        Any order but `FREE` requires `lane`; a call with several lanes has exclusive use of all of them. An
+        `urgent` method is never parked for lack of capacity.
 
         Raises:
-            ValueError: the method is served already, or has an order without a lane.
+            ValueError: the method is already registered, or has an order but no lane.
         """
         if order is not Order.FREE and lane is None:
             raise ValueError(f"{method} has an order but no lane")
@@ -158,19 +157,19 @@ class Router:
         """Serve a notification method; an `urgent` one is never parked behind requests.
 
         Raises:
-            ValueError: the method is served already.
+            ValueError: the method is already registered.
         """
         self._add(Route(method, params_type, notified=handler, urgent=urgent))
 
     def later(self, methods: Iterable[str], load: Callable[[], None]) -> None:
-        """Serve request methods whose handlers `load` registers when the first of them is asked for."""
+        """Serve request methods lazily: the first request for one calls `load`, which registers handlers."""
         for method in methods:
             self._loaders[method] = load
 
     def load(self, method: str) -> Route[object] | None:
-        """The route of a method that is registered late; `None` where there is none.
+        """The route of a lazily registered method; `None` if there is none.
 
-        Where loading fails, the next request of the method tries again.
+        If loading fails, the next request for the method tries again.
         """
         load = self._loaders.get(method)
         if load is not None and method not in self.routes:
@@ -179,21 +178,21 @@ class Router:
         return self.routes.get(method)
 
     def is_late(self, method: str) -> bool:
-        """Whether the handler of the request method is not loaded yet."""
+        """Whether this is a request method whose handler is not loaded yet."""
         return method in self._loaders
 
     def answer_first(self, answers: Mapping[str, Answer[Any]]) -> None:
-        """Ask these, by method, before the handlers that are registered from now on."""
+        """For handlers registered from now on, try the answer given here for their method first."""
         self._answers = answers
 
     @property
     def methods(self) -> list[str]:
-        """Every method that is served, registered late or not."""
+        """All methods served, including those not loaded yet."""
         return sorted({*self.routes, *self._loaders})
 
     def _add(self, route: Route[P]) -> None:
         if route.method in self.routes:
-            raise ValueError(f"{route.method} is served already")
+            raise ValueError(f"{route.method} is already registered")
         if route.handler is not None and (answer := self._answers.get(route.method)) is not None:
             route.handler = _answered_first(answer, route.handler)
         self.routes[route.method] = route  # pyright: ignore[reportArgumentType]
@@ -208,32 +207,32 @@ def _answered_first(answer: Answer[P], handler: Handler[P]) -> Handler[P]:
 
 
 serving: ContextVar[Call | None] = ContextVar("serving", default=None)
-"""The request for which a coroutine works; handlers that are no coroutines run without it."""
+"""The call that the current coroutine serves; not set while a synchronous handler runs."""
 
 
 class Call:
-    """What a handler is given beside the params; all of it is used on the loop's thread."""
+    """Passed to a handler along with the params; use it on the loop's thread only."""
 
     on_cancel: Callable[[], bool] | None = None
-    """Called when a running call is cancelled: true if the work was stopped without effect, false if its
-    result will come. Without it, a coroutine is cancelled as a task is, and anything else runs on."""
+    """Called when a running call is cancelled; returns true if the work stopped without effect, false if a
+    result will still come. Without it, a coroutine's task is cancelled, and anything else runs on."""
     settled = False
     """True once the call is answered."""
     cancelled = False
-    """True once a running call was asked to stop."""
+    """True once cancellation of the running call was requested."""
     registered = False
-    """True while the call is in the table of those that are not answered."""
+    """True while the call is in the table of unanswered calls."""
     released = False
     exclusive = False
     began = 0.0
-    """When it was read, by `time.perf_counter`, where somebody watches."""
+    """When it was decoded, by `time.perf_counter`; set only if an observer watches."""
     note: object = None
-    """What somebody who watches keeps with it."""
+    """The observer's own data for this call."""
     lane: Lane | Crossing | None = None
     place: Place = Place.NONE
     task: asyncio.Task[None] | None = None
-    unbegun: Coroutine[object, object, object] | None = None
-    """The handler's coroutine as long as it has not begun."""
+    unstarted: Coroutine[object, object, object] | None = None
+    """The handler's coroutine until it starts."""
 
     def __init__(
         self, id: JsonId, route: Route[object], params: object, size: int, dispatcher: Dispatcher
@@ -242,7 +241,7 @@ class Call:
         self.route = route
         self.params = params
         self.size = size
-        """Bytes of the request's body."""
+        """Size of the request's body in bytes."""
         self._dispatcher = dispatcher
 
     @property
@@ -256,20 +255,20 @@ class Call:
         return self._dispatcher.peer
 
     def reply(self, result: object = None) -> None:
-        """Answer with a result; nothing happens where the call is answered already."""
+        """Answer with a result; no effect if already answered."""
         self._dispatcher.settle(self, result)
 
     def fail(self, error: RpcError) -> None:
-        """Answer with an error; nothing happens where the call is answered already."""
+        """Answer with an error; no effect if already answered."""
         self._dispatcher.settle(self, error)
 
     def release_lane(self) -> None:
-        """Give up the place in the lane: later calls of the lane may start before this one is answered."""
+        """Leave the lane: later calls in it may start before this one is answered."""
         self.released = True
         self._dispatcher.leave_lane(self)
 
     def keep_only_lane(self, key: str) -> None:
-        """Give up the places in all lanes but the one of this key."""
+        """Leave all lanes but the one with this key."""
         self._dispatcher.keep_only_lane(self, key)
 
 
@@ -277,7 +276,7 @@ _T = TypeVar("_T")
 
 _MOST_NULLS = 64
 _LONGEST_REASON = 300
-"""Characters; some reasons quote the value, however long it is."""
+"""Characters; some reasons quote a value of any length."""
 _MISSING = re.compile(r"^Object missing required field `([^`]*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 
@@ -287,27 +286,27 @@ _encode = msgspec.json.encode
 
 
 class JsonPath(NamedTuple):
-    """Where in params something is wrong: names of members and numbers of items, from the outside in."""
+    """Location of a problem in params: member names and array indexes, outermost first."""
 
     steps: tuple[str | int, ...]
 
     @property
     def pointer(self) -> str:
-        """As a JSON Pointer."""
+        """The location as a JSON Pointer."""
         return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in self.steps)
 
     @property
     def words(self) -> str:
-        """As in `messages[3].role`; `params` for params as a whole."""
+        """The location as in `messages[3].role`; `params` for the params as a whole."""
         text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
         return text.removeprefix(".") or "params"
 
 
 def decode_patiently(raw: bytes | Raw, decoder: msgspec.json.Decoder[_T]) -> _T:
-    """The params that a plain decode has refused, read once more with `null` members taken as absent.
+    """Decode params that a plain decode refused, treating `null` members as absent.
 
     Raises:
-        InvalidParams: the params do not fit their type.
+        InvalidParams: the params do not match their type, or too many of their members are null.
     """
     for _ in range(_MOST_NULLS):
         try:
@@ -327,7 +326,7 @@ def decode_patiently(raw: bytes | Raw, decoder: msgspec.json.Decoder[_T]) -> _T:
 
 
 def explain(problem: msgspec.DecodeError) -> tuple[str, JsonPath]:
-    """What the decoder found wrong, and where."""
+    """The decoder's complaint and its location."""
     reason, _, path = str(problem).partition(" - at `")
     place: list[str | int] = []
     for name, index in _STEP.findall(path.rpartition("$")[2].rstrip("`")):
@@ -342,7 +341,7 @@ def explain(problem: msgspec.DecodeError) -> tuple[str, JsonPath]:
 
 
 def _without_null(raw: bytes | Raw, steps: tuple[str | int, ...]) -> bytes | None:
-    """The same JSON without the member at `steps`; `None` where that is no member of an object."""
+    """The same JSON without the member at `steps`; `None` if that is not an object member."""
     if not steps:
         return None
     step = steps[0]

@@ -1,4 +1,4 @@
-"""Carries a peer's bytes over two descriptors, standard input and output, without blocking the loop."""
+"""Carries a peer's bytes over two file descriptors, such as stdin and stdout, without blocking the loop."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sidecar.rpc.framing import Receiver
 
 
 def claim_standard_streams() -> tuple[int, int]:
-    """Private descriptors of standard input and output; what this process prints goes to stderr from now on.
+    """Private copies of the stdin and stdout descriptors; from now on, stray prints go to stderr.
 
-    Descriptor 0 reads as empty afterwards, so that a child process cannot take the peer's bytes.
+    Descriptor 0 then reads as empty, so that no child process can take the peer's bytes.
     """
     _fill_gaps()
     source, sink = os.dup(0), os.dup(1)
@@ -29,7 +29,7 @@ def claim_standard_streams() -> tuple[int, int]:
 
 
 class StdioTransport:
-    """A transport that reads one descriptor and writes another."""
+    """A transport that reads from one descriptor and writes to another."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source = source
@@ -41,11 +41,11 @@ class StdioTransport:
 
     @property
     def unsent(self) -> int:
-        """Bytes that were written but wait to be sent."""
+        """Bytes written but not sent yet."""
         return self._writer.unsent if self._writer is not None else 0
 
     def start(self, receiver: Receiver) -> None:
-        """Begin to read."""
+        """Start reading."""
         loop = asyncio.get_running_loop()
         self._receiver = receiver
         self._moved = asyncio.Event()
@@ -58,12 +58,12 @@ class StdioTransport:
             self._writer.write(buffers)
 
     def pause_reading(self) -> None:
-        """Read nothing until `resume_reading`."""
+        """Stop reading until `resume_reading`."""
         if self._reader is not None:
             self._reader.pause()
 
     def resume_reading(self) -> None:
-        """Go on reading."""
+        """Resume reading."""
         if self._reader is not None:
             self._reader.resume()
 
@@ -73,7 +73,7 @@ class StdioTransport:
             self._reader.read_available()
 
     async def flush(self, limit_s: float) -> bool:
-        """Wait until all is sent: false where nothing moved for `limit_s` seconds."""
+        """Wait until everything is sent. Returns false if nothing moved for `limit_s` seconds."""
         while self.unsent:
             assert self._moved is not None
             self._moved.clear()
@@ -84,7 +84,7 @@ class StdioTransport:
         return True
 
     def close(self) -> None:
-        """Stop reading, drop what is unsent, leave the descriptors as they were found."""
+        """Stop reading, drop unsent bytes, restore the descriptors' original state."""
         if self._reader is not None:
             self._reader.pause()
         if self._writer is not None:
@@ -92,14 +92,14 @@ class StdioTransport:
             self._writer = None
 
     def sent(self) -> None:
-        """Pass on that there is more room."""
+        """Tell the receiver that some bytes were sent."""
         if self._moved is not None:
             self._moved.set()
         if self._receiver is not None:
             self._receiver.drained()
 
     def failed(self) -> None:
-        """Pass on that the other side is gone."""
+        """Tell the receiver that nothing more can be sent."""
         if self._moved is not None:
             self._moved.set()
         if self._receiver is not None:
@@ -115,7 +115,7 @@ class StdioTransport:
 
 
 def _fill_gaps() -> None:
-    """Open what was closed of descriptors 0 to 2, lest a file takes the number and is printed into."""
+    """Open any closed descriptor among 0 to 2; otherwise a file could get its number and receive prints."""
     for fd in range(3):
         try:
             os.fstat(fd)
@@ -124,20 +124,20 @@ def _fill_gaps() -> None:
 
 
 READ_SIZE = 65536
-"""Bytes of one read: a pipe holds no more, and larger buffers cost more to make than they save."""
+"""Bytes per read: a pipe holds no more, and larger buffers cost more to allocate than they save."""
 
 _MOST_AT_ONCE = 64
 
 
 class Reader(Protocol):
-    """Hands every chunk to `take`, and an empty one at the end, on the loop's thread."""
+    """Passes every chunk to `take` on the loop's thread, and an empty one at the end."""
 
     def pause(self) -> None:
-        """Read nothing until `resume`."""
+        """Stop reading until `resume`."""
         ...
 
     def resume(self) -> None:
-        """Go on, or begin."""
+        """Resume reading."""
         ...
 
     def read_available(self) -> None:
@@ -146,7 +146,7 @@ class Reader(Protocol):
 
 
 def open_reader(loop: asyncio.AbstractEventLoop, fd: int, take: Callable[[bytes], None]) -> Reader:
-    """The way of reading that suits the descriptor, begun."""
+    """A started reader of the kind that suits the descriptor."""
     if not os.isatty(fd):
         try:
             return WatchedReader(loop, fd, take)
@@ -156,7 +156,7 @@ def open_reader(loop: asyncio.AbstractEventLoop, fd: int, take: Callable[[bytes]
 
 
 class WatchedReader:
-    """Reads when the loop says that there is something: pipes and sockets."""
+    """Reads when the loop reports data: for pipes and sockets."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, take: Callable[[bytes], None]) -> None:
         self._loop = loop
@@ -196,7 +196,7 @@ class WatchedReader:
 
 
 class ThreadReader:
-    """Reads in a thread, one chunk ahead of the loop at most: files, terminals, Windows."""
+    """Reads in a thread, at most one chunk ahead of the loop: for files, terminals and Windows."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, take: Callable[[bytes], None]) -> None:
         self._loop = loop
@@ -245,7 +245,7 @@ class ThreadReader:
 
 
 _JOIN_BELOW = 262_144
-"""Writes of fewer bytes are copied together; larger ones are handed to the kernel piece by piece."""
+"""Buffers totalling fewer bytes are joined into one; larger writes go to the kernel piece by piece."""
 
 _MOST_PIECES = 64
 
@@ -254,22 +254,22 @@ class Writer(Protocol):
     """Sends buffers in order."""
 
     unsent: int
-    """Bytes that wait to be sent."""
+    """Bytes waiting to be sent."""
 
     def write(self, buffers: Sequence[bytes]) -> None:
         """Send the buffers, now or later."""
         ...
 
     def close(self) -> None:
-        """Drop what is unsent."""
+        """Drop unsent bytes."""
         ...
 
 
 class SendWatch(Protocol):
-    """Told on the loop's thread how sending goes."""
+    """Receives the outcome of sending, on the loop's thread."""
 
     def sent(self) -> None:
-        """Some of what waited has been sent."""
+        """Some pending bytes were sent."""
         ...
 
     def failed(self) -> None:
@@ -278,7 +278,7 @@ class SendWatch(Protocol):
 
 
 def open_writer(loop: asyncio.AbstractEventLoop, fd: int, watch: SendWatch) -> Writer:
-    """The way of writing that suits the descriptor."""
+    """A writer of the kind that suits the descriptor."""
     if not os.isatty(fd):
         try:
             return WatchedWriter(loop, fd, watch)
@@ -288,10 +288,10 @@ def open_writer(loop: asyncio.AbstractEventLoop, fd: int, watch: SendWatch) -> W
 
 
 class WatchedWriter:
-    """Writes at once what the kernel takes, and the rest when the loop says that it takes more."""
+    """Writes what the kernel accepts at once, and the rest when the loop reports room."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, watch: SendWatch) -> None:
-        # Only a descriptor that the loop can watch is of use here; others make this raise.
+        # Raises for a descriptor that the loop cannot watch.
         loop.add_writer(fd, _nothing)
         loop.remove_writer(fd)
         self.unsent = 0
@@ -366,7 +366,7 @@ class WatchedWriter:
 
 
 class ThreadWriter:
-    """Writes in a thread that may block: files, terminals, Windows."""
+    """Writes in a thread that may block: for files, terminals and Windows."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, watch: SendWatch) -> None:
         self.unsent = 0

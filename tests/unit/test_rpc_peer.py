@@ -357,9 +357,7 @@ def test_a_request_without_an_id_is_told_of_before_its_handler_is_loaded(
             pair.client.notify("later/method", Text("hi"))
             pair.client.notify("never/known", Text("hi"))
             await pair.client.request("echo", Text("hi"), Text)
-        assert [r.message for r in caplog.records] == [
-            "ignored later/method: it is a request, but came without an id"
-        ]
+        assert [r.message for r in caplog.records] == ["ignored later/method: a request needs an id"]
 
     run(work())
 
