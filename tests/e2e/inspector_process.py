@@ -33,8 +33,9 @@ class Inspector:
         method: str = "GET",
         body: str | None = None,
         headers: dict[str, str] | None = None,
+        patience_s: float = LIMIT_S,
     ) -> tuple[int, str, HTTPResponse]:
-        connection = HTTPConnection(self.host, timeout=LIMIT_S)
+        connection = HTTPConnection(self.host, timeout=patience_s)
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
         text = answer.read().decode()

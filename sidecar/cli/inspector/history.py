@@ -14,7 +14,7 @@ from sidecar.cli.options import Prices
 from sidecar.client.errors import ContextOverflow
 from sidecar.client.sidecar_client import SidecarClient
 from sidecar.messages.contract import Mark
-from sidecar.messages.fence import claimed_mark
+from sidecar.messages.fence import OPENING_BYTES, claimed_mark
 from sidecar.protocol.assemble import CompositionPart, ContextDecision, Decision, InjectedItem
 from sidecar.protocol.session import SummaryNode
 
@@ -171,7 +171,7 @@ class History:
         return self._places.get(message_id)
 
     async def _remember_summaries(self, bodies: Sequence[bytes]) -> None:
-        marks = filter(None, map(self.mark_of, bodies))
+        marks = filter(None, (self.mark_of(body) for body in bodies if OPENING_BYTES in body))
         new = {mark.ref for mark in marks if mark.kind == "summary"} - self._looked_up
         if new:
             self._looked_up |= new
@@ -180,17 +180,20 @@ class History:
     def _runs(self, decisions: Sequence[ContextDecision]) -> list[Run]:
         """Decisions in few: those of a long conversation are thousands, for each of its turns."""
         runs: list[Run] = []
+        first = last = tokens = 0
+        fate: tuple[Decision, str, str | None] | None = None
         for one in decisions:
             place = self._places.get(one.message_id)
             if place is None:
                 continue
-            run = Run(place, place, one.tokens, one.decision, one.reason, one.by)
-            last = runs[-1] if runs else None
-            if last and last[3:] == run[3:] and last.last + 1 == place:
-                runs[-1] = last._replace(last=place, tokens=last.tokens + one.tokens)
-            else:
-                runs.append(run)
-        return runs
+            its_fate = one.decision, one.reason, one.by
+            if its_fate == fate and place == last + 1:
+                last, tokens = place, tokens + one.tokens
+                continue
+            if fate is not None:
+                runs.append(Run(first, last, tokens, *fate))
+            first, last, tokens, fate = place, place, one.tokens, its_fate
+        return runs if fate is None else [*runs, Run(first, last, tokens, *fate)]
 
     async def _compact_if_needed(self, budget: int) -> None:
         if self.engine == LEGACY or not self._client.engine.owns_compaction:

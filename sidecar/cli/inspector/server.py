@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -89,6 +90,7 @@ class Inspector:
         self._pages = pages.Pages()
         self._players = Players(store, recording, start)
         self._engines: list[str] = []
+        self._warming: asyncio.Task[None] | None = None
         self._runner: web.AppRunner | None = None
         self._origin = ""
 
@@ -123,10 +125,20 @@ class Inspector:
         await web.TCPSite(self._runner, "127.0.0.1", port).start()
         bound = cast("list[tuple[str, int]]", self._runner.addresses)[0][1]
         self._origin = f"http://127.0.0.1:{bound}"
+        if self._name is not None:
+            self._warming = asyncio.create_task(self._warm())
         return f"{self._origin}{below}/"
+
+    async def _warm(self) -> None:
+        """Begin to play the transcript; a page that cannot have it played says why."""
+        with suppress(SidecarError):
+            await self._players.played(Asked(TRANSCRIPT, self._engine, self._budget))
 
     async def close(self) -> None:
         """Stop serving, and end the sidecars that play."""
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.gather(self._warming, return_exceptions=True)
         if self._runner is not None:
             await self._runner.cleanup()
         await self._players.close()
