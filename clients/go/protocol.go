@@ -21,7 +21,7 @@ const (
 	TraceValueVerbose  TraceValue = "verbose"
 )
 
-// HostCapability: What a host can declare; servers ignore unknown names.
+// HostCapability: Capability that a host can declare; servers ignore unknown names.
 type HostCapability string
 
 // Values of HostCapability that this version knows.
@@ -136,7 +136,7 @@ const (
 	CompactionTargetThreshold CompactionTarget = "threshold"
 )
 
-// CommitStatus: What became of a turn that was to be committed.
+// CommitStatus: Outcome of committing a turn.
 type CommitStatus string
 
 // Values of CommitStatus that this version knows.
@@ -421,13 +421,13 @@ type Limits struct {
 	DefaultTokenBudget int64 `json:"defaultTokenBudget"`
 }
 
-// InitializedParams: Params of `initialized`: nothing.
+// InitializedParams: Params of `initialized`: empty.
 type InitializedParams struct{}
 
-// ShutdownParams: Params of `shutdown`: nothing.
+// ShutdownParams: Params of `shutdown`: empty.
 type ShutdownParams struct{}
 
-// ExitParams: Params of `exit`: nothing.
+// ExitParams: Params of `exit`: empty.
 type ExitParams struct{}
 
 // CancelRequestParams: Params of `$/cancelRequest`.
@@ -480,7 +480,7 @@ type BootstrapContextParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -495,13 +495,13 @@ type BootstrapContextParams struct {
 	// Name of the importer for the file; if absent, the server detects it.
 	SessionFileFormat string `json:"sessionFileFormat,omitempty"`
 
-	// Import in steps; meanwhile reading requests proceed, and storing ones wait for the end.
+	// Import in steps; meanwhile reading requests proceed and storing requests wait for the end.
 	Background *bool `json:"background,omitempty"`
 }
 
 // BootstrapContextResult: Result of `context/bootstrap`.
 type BootstrapContextResult struct {
-	// True if something new was stored.
+	// True if new messages were stored.
 	Bootstrapped bool `json:"bootstrapped"`
 
 	// How many messages were stored.
@@ -510,7 +510,7 @@ type BootstrapContextResult struct {
 	// Why nothing was stored.
 	Reason string `json:"reason,omitempty"`
 
-	// Present if the selected engine did not do this, with the reason.
+	// Present if the selected engine did not serve this request, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -522,7 +522,7 @@ type IngestContextParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -552,7 +552,7 @@ type IngestContextResult struct {
 	// Id under which the message is stored.
 	MessageID MessageID `json:"messageId"`
 
-	// The turn that it belongs to; empty if nothing is stored, as with `legacy`.
+	// The turn of the message; empty if nothing is stored, as with `legacy`.
 	TurnID string `json:"turnId"`
 
 	// The message as people should see it, if different.
@@ -561,7 +561,7 @@ type IngestContextResult struct {
 	// Why nothing was stored, such as `duplicate` or `conflict`.
 	Reason string `json:"reason,omitempty"`
 
-	// Present if the selected engine did not do this, with the reason.
+	// Present if the selected engine did not serve this request, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -573,7 +573,7 @@ type IngestBatchContextParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -597,7 +597,7 @@ type IngestBatchContextResult struct {
 	// Ids under which the messages are stored, one for each.
 	MessageIDs []MessageID `json:"messageIds"`
 
-	// Present if the selected engine did not do this, with the reason.
+	// Present if the selected engine did not serve this request, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -609,7 +609,7 @@ type AssembleContextParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -676,7 +676,7 @@ type AssembleContextResult struct {
 	// Present if `projection` requested it.
 	ContextProjection *ContextProjection `json:"contextProjection,omitempty"`
 
-	// Present if the selected engine did not give this answer, with the reason.
+	// Present if another engine gave this answer, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -694,14 +694,14 @@ type MessageEdit struct {
 
 // StablePrefix: The part of the list that the next result of the same epoch repeats.
 type StablePrefix struct {
-	// Messages in it: a cache breakpoint belongs behind them.
+	// Messages in it: a cache breakpoint belongs after them.
 	MessageCount int64 `json:"messageCount"`
 
 	// Tokens in it.
 	Tokens int64 `json:"tokens"`
 }
 
-// CompositionPart: What one kind of content takes of the answer.
+// CompositionPart: The share of the answer that one kind of content takes.
 type CompositionPart struct {
 	// Where the content comes from.
 	Kind ContentKind `json:"kind"`
@@ -718,10 +718,10 @@ type ContextProjection struct {
 	// `per_turn` goes with every turn, `thread_bootstrap` begins a new thread.
 	Mode ProjectionMode `json:"mode"`
 
-	// Identifies the thread: with another value the backend must start a new one.
+	// Identifies the thread: if the value differs, the backend must start a new one.
 	Epoch string `json:"epoch"`
 
-	// Hash of what the projection was made from.
+	// Hash of the projection's source.
 	Fingerprint string `json:"fingerprint"`
 
 	// What goes before the conversation.
@@ -739,7 +739,7 @@ type CompactContextParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -778,7 +778,7 @@ type CompactContextResult struct {
 	// What was done.
 	Result *CompactionResult `json:"result,omitempty"`
 
-	// Present if the selected engine did not do this, with the reason.
+	// Present if the selected engine did not serve this request, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -808,7 +808,7 @@ type AfterTurnContextParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -833,9 +833,9 @@ type AfterTurnContextParams struct {
 	AutoCompactionSummary string `json:"autoCompactionSummary,omitempty"`
 }
 
-// AfterTurnContextResult: Result of `context/afterTurn`: nothing where all went well.
+// AfterTurnContextResult: Result of `context/afterTurn`: empty if all went well.
 type AfterTurnContextResult struct {
-	// Present if the selected engine did not do this, with the reason.
+	// Present if the selected engine did not serve this request, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -847,13 +847,13 @@ type CommitTurnContextParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 
-	// Names the turn; the same key is committed once.
+	// Names the turn; each key is committed only once.
 	AdvancementKey string `json:"advancementKey"`
 
 	// The turn's messages.
@@ -874,7 +874,7 @@ type CommitTurnContextResult struct {
 	// `duplicate` if the key was committed before.
 	Status CommitStatus `json:"status"`
 
-	// Present if the selected engine did not do this, with the reason.
+	// Present if the selected engine did not serve this request, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -886,7 +886,7 @@ type MaintainContextParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -910,7 +910,7 @@ type MaintainContextResult struct {
 	// Why nothing was done.
 	Reason string `json:"reason,omitempty"`
 
-	// Present if the selected engine did not do this, with the reason.
+	// Present if the selected engine did not serve this request, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -922,7 +922,7 @@ type PreflightContextParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -949,7 +949,7 @@ type PreflightContextResult struct {
 	// How the host should react before it calls the model.
 	Action PreflightAction `json:"action"`
 
-	// Present if the selected engine did not do this, with the reason.
+	// Present if the selected engine did not serve this request, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
@@ -962,7 +962,7 @@ type ExplainContextParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1005,12 +1005,12 @@ type ContextDecision struct {
 	By string `json:"by,omitempty"`
 }
 
-// InjectedItem: Something in an answer that is no message of the session.
+// InjectedItem: Content of an answer that is not a message of the session.
 type InjectedItem struct {
 	// The memory source or engine that it came from.
 	PluginName string `json:"pluginName"`
 
-	// Why it was asked.
+	// When its source was asked: at session start, or for this prompt.
 	InjectionPoint InjectionPoint `json:"injectionPoint"`
 
 	// Its size, in tokens.
@@ -1029,7 +1029,7 @@ type DisposeContextParams struct {
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
-// DisposeContextResult: Result of `context/dispose`: nothing.
+// DisposeContextResult: Result of `context/dispose`: empty.
 type DisposeContextResult struct{}
 
 // PrepareSpawnSubagentParams: Params of `subagent/prepareSpawn`.
@@ -1043,10 +1043,10 @@ type PrepareSpawnSubagentParams struct {
 	// `fork` starts the child from a snapshot of the parent, `isolated` starts it empty.
 	ContextMode SpawnMode `json:"contextMode"`
 
-	// Id of the parent's session, where the host knows it.
+	// Id of the parent's session, if the host knows it.
 	ParentSessionID SessionID `json:"parentSessionId,omitempty"`
 
-	// Id of the child's session, where the host knows it.
+	// Id of the child's session, if the host knows it.
 	ChildSessionID SessionID `json:"childSessionId,omitempty"`
 
 	// The host's locator of the parent's transcript; never opened.
@@ -1055,13 +1055,13 @@ type PrepareSpawnSubagentParams struct {
 	// The host's locator of the child's transcript; never opened.
 	ChildSessionFile string `json:"childSessionFile,omitempty"`
 
-	// The agent that spawns; it forks sessions of its own alone.
+	// The agent that spawns; it can fork only its own sessions.
 	AgentID AgentID `json:"agentId,omitempty"`
 
-	// The agent that the child belongs to; without it, that is `agentId`.
+	// Owner of the child; defaults to `agentId`.
 	ChildAgentID AgentID `json:"childAgentId,omitempty"`
 
-	// The preparation is swept after so many milliseconds.
+	// Milliseconds after which the preparation is swept.
 	TtlMS int64 `json:"ttlMs,omitempty"`
 
 	// Token under which the server reports progress.
@@ -1070,16 +1070,16 @@ type PrepareSpawnSubagentParams struct {
 
 // PrepareSpawnSubagentResult: Result of `subagent/prepareSpawn`.
 type PrepareSpawnSubagentResult struct {
-	// What to roll back by; absent where nothing was prepared.
+	// Id for `subagent/rollbackSpawn`; absent if nothing was prepared.
 	PreparationID string `json:"preparationId,omitempty"`
 }
 
 // RollbackSpawnSubagentParams: Params of `subagent/rollbackSpawn`.
 type RollbackSpawnSubagentParams struct {
-	// The preparation to take back.
+	// The preparation to roll back.
 	PreparationID string `json:"preparationId"`
 
-	// The agent that spawned; of another one the preparation is unknown.
+	// The agent that spawned; preparations of other agents are unknown to it.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress.
@@ -1088,7 +1088,7 @@ type RollbackSpawnSubagentParams struct {
 
 // RollbackSpawnSubagentResult: Result of `subagent/rollbackSpawn`.
 type RollbackSpawnSubagentResult struct {
-	// False where the preparation is unknown, or the child has stored something already.
+	// False if the preparation is unknown, or the child has already stored something.
 	RolledBack bool `json:"rolledBack"`
 }
 
@@ -1100,14 +1100,14 @@ type EndedSubagentParams struct {
 	// `deleted` erases the child's data, if it was spawned; the other reasons keep it.
 	Reason EndReason `json:"reason"`
 
-	// The agent that spawned; what another one has spawned is left alone.
+	// The agent that spawned; children of other agents are left alone.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress.
 	WorkDoneToken any `json:"workDoneToken,omitempty"`
 }
 
-// EndedSubagentResult: Result of `subagent/ended`: nothing.
+// EndedSubagentResult: Result of `subagent/ended`: empty.
 type EndedSubagentResult struct{}
 
 // ListToolsParams: Params of `tools/list`.
@@ -1115,13 +1115,13 @@ type ListToolsParams struct {
 	// List the tools of this session's engine; absent means the connection's engine.
 	SessionID SessionID `json:"sessionId,omitempty"`
 
-	// Agent on whose behalf the list is asked for.
+	// Agent that requests the list.
 	AgentID AgentID `json:"agentId,omitempty"`
 }
 
 // ListToolsResult: Result of `tools/list`.
 type ListToolsResult struct {
-	// The tools that the engine offers; empty for engines without.
+	// The tools that the engine offers; may be empty.
 	Tools []ToolDefinition `json:"tools"`
 }
 
@@ -1145,7 +1145,7 @@ type CallToolsParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1160,17 +1160,17 @@ type CallToolsParams struct {
 
 // CallToolsResult: Result of `tools/call`.
 type CallToolsResult struct {
-	// What the model is shown.
+	// The content for the model.
 	Content []TextContent `json:"content"`
 
-	// The same for programs; its shape is the tool's own.
+	// The same content for programs, in the tool's own format.
 	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
 
-	// True where the tool ran and failed; the content says why.
+	// True if the tool ran and failed; the content says why.
 	IsError *bool `json:"isError,omitempty"`
 }
 
-// TextContent: A piece of tool output that is text.
+// TextContent: A piece of text output of a tool.
 type TextContent struct {
 	// Tells the variants apart.
 	Type string `json:"type"`
@@ -1187,13 +1187,13 @@ type RegisterMemoryParams struct {
 	// When to ask the source.
 	InjectionPoints []InjectionPoint `json:"injectionPoints"`
 
-	// Largest share of this source in one compilation, in tokens.
+	// Maximum tokens of this source in one compilation.
 	TokenBudget int64 `json:"tokenBudget,omitempty"`
 }
 
 // RegisterMemoryResult: Result of `memory/register`.
 type RegisterMemoryResult struct {
-	// True: the source is asked from now on, as long as the connection lives.
+	// Always true: the source is asked from now on, as long as the connection lives.
 	Registered bool `json:"registered"`
 }
 
@@ -1205,7 +1205,7 @@ type UnregisterMemoryParams struct {
 
 // UnregisterMemoryResult: Result of `memory/unregister`.
 type UnregisterMemoryResult struct {
-	// False where no source of this name was registered.
+	// False if no source of this name was registered.
 	Unregistered bool `json:"unregistered"`
 }
 
@@ -1217,10 +1217,10 @@ type CompileMemoryParams struct {
 	// Which sources to ask.
 	InjectionPoint InjectionPoint `json:"injectionPoint"`
 
-	// The session; with it, pieces that were injected before are left out.
+	// The session; if given, fragments already injected into it are left out.
 	SessionID SessionID `json:"sessionId,omitempty"`
 
-	// Text of the user that the memory should fit.
+	// Text of the user, to which the memory should be relevant.
 	Prompt string `json:"prompt,omitempty"`
 
 	// Budget of the compilation, in tokens; absent means the configured one.
@@ -1238,7 +1238,7 @@ type CompileMemoryResult struct {
 	// Size of the text, in tokens.
 	Tokens int64 `json:"tokens"`
 
-	// True where a model has rewritten fragments into one text.
+	// True if a model rewrote fragments into one text.
 	Synthesized bool `json:"synthesized"`
 
 	// Every fragment that was considered.
@@ -1247,13 +1247,13 @@ type CompileMemoryResult struct {
 
 // CompiledFragment: What became of one fragment.
 type CompiledFragment struct {
-	// The source that it came from.
+	// The source of the fragment.
 	PluginName string `json:"pluginName"`
 
 	// The text as the source supplied it.
 	Content string `json:"content"`
 
-	// Size that was reckoned with, in tokens.
+	// Size used for the budget, in tokens.
 	Tokens int64 `json:"tokens"`
 
 	// 0 to 100.
@@ -1263,7 +1263,7 @@ type CompiledFragment struct {
 	Included bool `json:"included"`
 }
 
-// ListEngineParams: Params of `engine/list`: nothing.
+// ListEngineParams: Params of `engine/list`: empty.
 type ListEngineParams struct{}
 
 // ListEngineResult: Result of `engine/list`.
@@ -1301,7 +1301,7 @@ type EngineListing struct {
 	// True for the engine that serves this connection.
 	Active bool `json:"active"`
 
-	// True where the engine could be selected now.
+	// True if the engine can be selected now.
 	Available bool `json:"available"`
 
 	// Why it is not available, and what to fix.
@@ -1316,28 +1316,28 @@ type DoctorEngineParams struct {
 
 // DoctorEngineResult: Result of `engine/doctor`.
 type DoctorEngineResult struct {
-	// True where every check is.
+	// True if every check is ok.
 	Ok bool `json:"ok"`
 
-	// What was looked at, in a stable order.
+	// All checks, in a stable order.
 	Checks []DoctorCheck `json:"checks"`
 
-	// Set where a shadow is configured.
+	// Present if a shadow engine is configured.
 	Shadow *ShadowReport `json:"shadow,omitempty"`
 }
 
-// DoctorCheck: One thing that was looked at.
+// DoctorCheck: One diagnostic check.
 type DoctorCheck struct {
 	// Short stable name, such as `store`.
 	Name string `json:"name"`
 
-	// True where nothing has to be done.
+	// True if nothing needs to be done.
 	Ok bool `json:"ok"`
 
-	// What was found.
+	// The finding.
 	Message string `json:"message"`
 
-	// What to do about it.
+	// How to fix it.
 	Fix string `json:"fix,omitempty"`
 }
 
@@ -1349,49 +1349,49 @@ type ShadowReport struct {
 	// The engine whose answers were not.
 	Shadow ShadowSide `json:"shadow"`
 
-	// Requests that both have answered.
+	// Requests that both engines answered.
 	Compared int64 `json:"compared"`
 
-	// Share of what the primary sent, in bytes, that the shadow would have sent too, word for word.
+	// Share of the bytes the primary sent that the shadow would have sent too, verbatim.
 	Coverage *float64 `json:"coverage,omitempty"`
 
-	// Requests that the shadow is still to be asked.
+	// Requests still queued for the shadow.
 	Waiting int64 `json:"waiting"`
 
-	// Requests that it was never asked, since too many were waiting or it was left alone.
+	// Requests the shadow never received, because its queue was full or it was suspended.
 	Dropped int64 `json:"dropped"`
 
-	// Requests that it was not compared on, since the session went on in between.
+	// Requests not compared, because the session changed in the meantime.
 	Outdated int64 `json:"outdated"`
 
-	// Why it did not answer last, where it did not.
+	// Why its last answer failed, if it did.
 	Problem string `json:"problem,omitempty"`
 }
 
-// ShadowSide: What one of two engines that are compared has answered.
+// ShadowSide: Statistics of one of the two engines compared.
 type ShadowSide struct {
-	// Its id; of the primary, the one that serves where nothing else is configured.
+	// Id of the engine; for the primary, of the engine that serves by default.
 	Engine string `json:"engine"`
 
 	// Answers to `context/assemble` that were compared.
 	Answers int64 `json:"answers"`
 
-	// Requests that it could not answer; of the shadow only, since the host sees the others.
+	// Requests it failed to answer; counted for the shadow only, since the host sees the primary's.
 	Failures int64 `json:"failures"`
 
 	// Answers that a provider would refuse.
 	Invalid int64 `json:"invalid"`
 
-	// Tokens of an answer, on average.
+	// Mean tokens per answer.
 	MeanTokens int64 `json:"meanTokens"`
 
-	// Share of the answer before, in bytes, that the next one of the session begins with: for caches.
+	// Share of the previous answer, in bytes, that the session's next answer begins with: what caches hit.
 	PrefixKept *float64 `json:"prefixKept,omitempty"`
 
-	// Milliseconds within which half of the newest answers came.
+	// Median latency of the newest answers, in milliseconds.
 	P50MS float64 `json:"p50Ms"`
 
-	// Milliseconds within which 95 of 100 of them came.
+	// 95th percentile of their latency, in milliseconds.
 	P95MS float64 `json:"p95Ms"`
 }
 
@@ -1407,11 +1407,11 @@ type ConfigureSessionParams struct {
 	// Engine to use from the next call on; absent keeps the current one.
 	Engine EngineID `json:"engine,omitempty"`
 
-	// Settings of the engine; they replace the earlier ones, absent keeps those.
+	// Settings of the engine; they replace the earlier ones. Absent keeps those.
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// ConfigureSessionResult: Result of `session/configure`: the settings from now on.
+// ConfigureSessionResult: Result of `session/configure`: the settings now in force.
 type ConfigureSessionResult struct {
 	// Id of the engine.
 	Engine EngineID `json:"engine"`
@@ -1429,7 +1429,7 @@ type PinSessionParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1459,7 +1459,7 @@ type UnpinSessionParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1483,7 +1483,7 @@ type PinsSessionParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1522,7 +1522,7 @@ type TruncateSessionParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1546,7 +1546,7 @@ type ForkSessionParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1576,7 +1576,7 @@ type SummariesSessionParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1678,7 +1678,7 @@ type GetSessionParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1735,7 +1735,7 @@ type ExportSessionParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1775,8 +1775,7 @@ type ExportedMessage struct {
 	Message Message `json:"message"`
 
 	// Fenced parts of its text that this server wrote, such as memory that the host stored with the
-	// message. Each is given as it stands in the text. No other server can verify them, so an import
-	// leaves them out.
+	// message. Each is quoted exactly. No other server can verify them, so an import leaves them out.
 	Issued []string `json:"issued,omitzero"`
 }
 
@@ -1788,7 +1787,7 @@ type DeleteSessionParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1809,16 +1808,16 @@ type CompleteRuntimeParams struct {
 	// The conversation to complete.
 	Messages []PromptMessage `json:"messages"`
 
-	// Instructions that go before it.
+	// Instructions that precede the conversation.
 	SystemPrompt string `json:"systemPrompt,omitempty"`
 
 	// Largest answer, in tokens.
 	MaxTokens int64 `json:"maxTokens"`
 
-	// Model that the configuration asks for; the host decides.
+	// Model that the configuration requests; the host decides.
 	Model string `json:"model,omitempty"`
 
-	// The session on whose behalf this is asked.
+	// The session for which the completion is requested.
 	SessionID SessionID `json:"sessionId,omitempty"`
 }
 
@@ -1827,7 +1826,7 @@ type PromptMessage struct {
 	// Who speaks.
 	Role PromptRole `json:"role"`
 
-	// What is said.
+	// The text.
 	Content string `json:"content"`
 }
 
@@ -1839,20 +1838,20 @@ type CompleteRuntimeResult struct {
 	// The model that wrote it.
 	Model string `json:"model,omitempty"`
 
-	// What it took.
+	// Its token usage.
 	Usage *CompletionUsage `json:"usage,omitempty"`
 }
 
-// CompletionUsage: Tokens that a completion took.
+// CompletionUsage: Token usage of a completion.
 type CompletionUsage struct {
-	// Tokens that went in.
+	// Tokens of the input.
 	InputTokens int64 `json:"inputTokens"`
 
-	// Tokens that came out.
+	// Tokens of the output.
 	OutputTokens int64 `json:"outputTokens"`
 }
 
-// CompactRuntimeParams: Params of `runtime/compact`: those of `context/compact`, handed on.
+// CompactRuntimeParams: Params of `runtime/compact`: those of `context/compact`, passed on.
 type CompactRuntimeParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
@@ -1860,7 +1859,7 @@ type CompactRuntimeParams struct {
 	// The agent's alias for the session; it refers to the session it was last used with.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Owner of the session: the first agent that uses it. For other agents the session does not exist.
+	// Owner of the session: the first agent that uses it. To other agents the session does not exist.
 	AgentID AgentID `json:"agentId,omitempty"`
 
 	// Token under which the server reports progress by `$/progress`.
@@ -1885,7 +1884,7 @@ type CompactRuntimeParams struct {
 	CustomInstructions string `json:"customInstructions,omitempty"`
 }
 
-// CompactRuntimeResult: Result of `runtime/compact`: that of `context/compact`, handed back.
+// CompactRuntimeResult: Result of `runtime/compact`: passed back as that of `context/compact`.
 type CompactRuntimeResult struct {
 	// False if something failed; declining is not a failure.
 	Ok bool `json:"ok"`
@@ -1899,19 +1898,19 @@ type CompactRuntimeResult struct {
 	// What was done.
 	Result *CompactionResult `json:"result,omitempty"`
 
-	// Present if the selected engine did not do this, with the reason.
+	// Present if the selected engine did not serve this request, with the reason.
 	FallbackFor *FallbackFor `json:"fallbackFor,omitempty"`
 }
 
 // RewriteTranscriptRuntimeParams: Params of `runtime/rewriteTranscript`.
 type RewriteTranscriptRuntimeParams struct {
-	// The session whose transcript is meant.
+	// The session whose transcript to rewrite.
 	SessionID SessionID `json:"sessionId"`
 
 	// Alias of the session.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// What to replace; a message that is not named stays.
+	// The replacements; other messages stay.
 	Replacements []TranscriptReplacement `json:"replacements"`
 }
 
@@ -1926,7 +1925,7 @@ type TranscriptReplacement struct {
 
 // RewriteTranscriptRuntimeResult: Result of `runtime/rewriteTranscript`.
 type RewriteTranscriptRuntimeResult struct {
-	// True where the transcript is another one now.
+	// True if the transcript has changed.
 	Changed bool `json:"changed"`
 
 	// Number of bytes by which it shrank.
@@ -1941,7 +1940,7 @@ type RewriteTranscriptRuntimeResult struct {
 
 // GetContextMemoryParams: Params of `memory/getContext`, a request to the host.
 type GetContextMemoryParams struct {
-	// Name of the source, as it was registered.
+	// Name under which the source was registered.
 	Name string `json:"name"`
 
 	// Agent for whose prompt this is.
@@ -1950,13 +1949,13 @@ type GetContextMemoryParams struct {
 	// Why the source is asked.
 	InjectionPoint InjectionPoint `json:"injectionPoint"`
 
-	// The session, where there is one.
+	// The session, if there is one.
 	SessionID SessionID `json:"sessionId,omitempty"`
 
 	// Alias of the session.
 	SessionKey SessionKey `json:"sessionKey,omitempty"`
 
-	// Text of the user that the memory should fit.
+	// Text of the user, to which the memory should be relevant.
 	Prompt string `json:"prompt,omitempty"`
 }
 
@@ -1974,7 +1973,7 @@ type MemoryFragment struct {
 	// The text.
 	Content string `json:"content"`
 
-	// Size in tokens; where it is missing or not positive the server estimates.
+	// Size in tokens; if absent or not positive, the server estimates it.
 	Tokens *float64 `json:"tokens,omitempty"`
 
 	// 0 to 100; the lowest is cut first. Absent means 50.
@@ -1987,7 +1986,7 @@ type MemoryFragment struct {
 	Synthesize *bool `json:"synthesize,omitempty"`
 }
 
-// ContextInjectedMemoryParams: Params of `memory/contextInjected`: what a compilation has produced.
+// ContextInjectedMemoryParams: Params of `memory/contextInjected`: the outcome of a compilation.
 type ContextInjectedMemoryParams struct {
 	// Agent for whose prompt this was.
 	AgentID AgentID `json:"agentId"`
@@ -1998,7 +1997,7 @@ type ContextInjectedMemoryParams struct {
 	// Every fragment that was considered.
 	Fragments []CompiledFragment `json:"fragments"`
 
-	// True where a model has rewritten fragments into one text.
+	// True if a model rewrote fragments into one text.
 	Synthesized bool `json:"synthesized"`
 
 	// The text that the answer carries.
@@ -2007,7 +2006,7 @@ type ContextInjectedMemoryParams struct {
 	// When it was compiled.
 	Timestamp time.Time `json:"timestamp"`
 
-	// The session, where there is one.
+	// The session, if there is one.
 	SessionID SessionID `json:"sessionId,omitempty"`
 }
 
@@ -2031,7 +2030,7 @@ type WorkDoneProgressBegin struct {
 	// Tells the variants apart.
 	Kind string `json:"kind"`
 
-	// What is being done, such as `Compacting`.
+	// Title of the work, such as `Compacting`.
 	Title string `json:"title"`
 
 	// Whether cancelling the request stops the work.
@@ -2052,7 +2051,7 @@ type WorkDoneProgressReport struct {
 	// Whether cancelling the request stops the work.
 	Cancellable *bool `json:"cancellable,omitempty"`
 
-	// Detail of the present step.
+	// Detail of the current step.
 	Message string `json:"message,omitempty"`
 
 	// Percentage done, 0 to 100, never falling.
@@ -2100,7 +2099,7 @@ type InvalidParamsData struct {
 	// JSON Pointer into the params; empty for the params as a whole.
 	Path string `json:"path,omitempty"`
 
-	// What would have been accepted, such as protocol versions.
+	// Values that would be accepted, such as protocol versions.
 	Supported []string `json:"supported,omitzero"`
 
 	// Dialect of the session, if the connection has another one.
@@ -2118,7 +2117,7 @@ type EngineUnavailableData struct {
 	// The engine that was selected.
 	EngineID EngineID `json:"engineId,omitempty"`
 
-	// Host capabilities that the engine needs and the host does not declare.
+	// Host capabilities that the engine requires and the host did not declare.
 	MissingCapabilities []string `json:"missingCapabilities,omitzero"`
 }
 

@@ -1,1 +1,1 @@
-"""The wire types of the Context Engine Protocol, one module per method area; imports nothing by itself."""
+"""The wire types of the Context Engine Protocol, one module per method area."""

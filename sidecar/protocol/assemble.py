@@ -112,13 +112,13 @@ class StablePrefix(Wire, frozen=True, kw_only=True):
     """The part of the list that the next result of the same epoch repeats."""
 
     message_count: Count
-    """Messages in it: a cache breakpoint belongs behind them."""
+    """Messages in it: a cache breakpoint belongs after them."""
     tokens: Count
     """Tokens in it."""
 
 
 class CompositionPart(Wire, frozen=True, kw_only=True):
-    """What one kind of content takes of the answer."""
+    """The share of the answer that one kind of content takes."""
 
     kind: ContentKind
     """Where the content comes from."""
@@ -134,9 +134,9 @@ class ContextProjection(Wire, frozen=True, kw_only=True):
     mode: ProjectionMode
     """`per_turn` goes with every turn, `thread_bootstrap` begins a new thread."""
     epoch: str
-    """Identifies the thread: with another value the backend must start a new one."""
+    """Identifies the thread: if the value differs, the backend must start a new one."""
     fingerprint: str
-    """Hash of what the projection was made from."""
+    """Hash of the projection's source."""
     developer_instructions: str
     """What goes before the conversation."""
     prompt: str
@@ -171,7 +171,7 @@ class AssembleContextResult(Wire, frozen=True, kw_only=True):
     context_projection: ContextProjection | None = None
     """Present if `projection` requested it."""
     fallback_for: FallbackFor | None = None
-    """Present if the selected engine did not give this answer, with the reason."""
+    """Present if another engine gave this answer, with the reason."""
 
 
 class ExplainContextParams(SessionParams, frozen=True, kw_only=True):
@@ -201,12 +201,12 @@ class ContextDecision(Wire, frozen=True, kw_only=True):
 
 
 class InjectedItem(Wire, frozen=True, kw_only=True):
-    """Something in an answer that is no message of the session."""
+    """Content of an answer that is not a message of the session."""
 
     plugin_name: str
     """The memory source or engine that it came from."""
     injection_point: AnyInjectionPoint
-    """Why it was asked."""
+    """When its source was asked: at session start, or for this prompt."""
     tokens: Count
     """Its size, in tokens."""
     content: str

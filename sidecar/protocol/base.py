@@ -5,10 +5,10 @@ from typing import Annotated, ClassVar, Literal, get_args
 from msgspec import Meta, Raw, Struct
 
 ABSENT = Raw()
-"""Default of an optional raw member. Leave the member alone or pass this very object to omit it."""
+"""Default of an optional raw member. To omit the member, leave it unset or pass this very object."""
 
 MAX_SAFE_INTEGER = 2**53 - 1
-"""The largest integer that every JSON reader keeps exactly."""
+"""The largest integer that every JSON reader represents exactly."""
 
 JsonObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
 """The bytes of a JSON object, not decoded. Empty bytes and `null` both mean absent."""
@@ -83,7 +83,7 @@ Count = Annotated[int, Meta(ge=0, le=MAX_SAFE_INTEGER)]
 PositiveInt = Annotated[int, Meta(ge=1, le=MAX_SAFE_INTEGER)]
 """A number that must be at least 1."""
 
-# These two have no title: go-jsonschema and quicktype lose what stands behind a named time or a named union.
+# These two have no title: go-jsonschema and quicktype lose the details of a named time or a named union.
 Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """RFC 3339 in UTC, such as `2024-01-15T10:30:00.000Z`."""
 
@@ -98,12 +98,12 @@ ProgressToken = int | str
 
 
 def known_values(title: str, description: str, *values: str | int) -> Meta:
-    """Makes an annotated `str` or `int` an open enumeration: these values are known, others may come."""
+    """Make an annotated `str` or `int` an open enumeration: these values are known, others may appear."""
     return Meta(title=title, description=description, extra_json_schema={"x-known-values": list(values)})
 
 
 NULL_HAS_MEANING = Meta(extra_json_schema={"x-null": True})
-"""Marks the few members whose `null` says something; elsewhere `null` is read as absent, and not written."""
+"""Marks the few members where `null` has a meaning; elsewhere `null` is read as absent and never written."""
 
 
 MessageFormat = Literal["openai", "openai-responses", "anthropic", "openclaw"]
@@ -116,10 +116,10 @@ _MESSAGE_FORMAT = known_values(
 )
 
 AnyMessageFormat = Annotated[str, _MESSAGE_FORMAT]
-"""Dialect that a server names; a newer one may know more of them."""
+"""Dialect named by a server; a newer server may know more."""
 
 SpokenMessageFormat = Annotated[MessageFormat, _MESSAGE_FORMAT]
-"""Dialect that a host asks for; the server refuses those that it does not know."""
+"""Dialect requested by a host; the server refuses unknown ones."""
 
 InjectionPoint = Literal["session-start", "per-message"]
 """When a memory source is asked: once per session, or for every prompt."""
@@ -131,10 +131,10 @@ _INJECTION_POINT = known_values(
 )
 
 AnyInjectionPoint = Annotated[str, _INJECTION_POINT]
-"""Injection point that a server names; a newer one may know more of them."""
+"""Injection point named by a server; a newer server may know more."""
 
 SpokenInjectionPoint = Annotated[InjectionPoint, _INJECTION_POINT]
-"""Injection point that a host asks for."""
+"""Injection point requested by a host."""
 
 MaintenanceMode = Annotated[
     str,
@@ -154,18 +154,18 @@ TraceValue = Annotated[
 
 
 class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
-    """Base of every type on the wire: camelCase members, `null` and absent alike, unknown ones ignored."""
+    """Base of all wire types: camelCase members, `null` means absent, unknown members are ignored."""
 
     exactly_one: ClassVar[tuple[str, ...]] = ()
-    """Fields of which exactly one must be there; types that are decoded check it with `require_choice`."""
+    """Exactly one of these fields must be present; decoded types check that with `require_choice`."""
     at_least_one: ClassVar[tuple[str, ...]] = ()
-    """Fields of which one or more must be there, checked likewise."""
+    """At least one of these fields must be present; checked the same way."""
 
     def require_choice(self) -> None:
-        """Hold the value to `exactly_one` and `at_least_one`.
+        """Check `exactly_one` and `at_least_one`.
 
         Raises:
-            ValueError: too few or too many of the fields are there.
+            ValueError: too few or too many of the fields are present.
         """
         kind = type(self)
         for names, most in ((kind.exactly_one, 1), (kind.at_least_one, len(kind.at_least_one))):
@@ -173,18 +173,18 @@ class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
             if names and not 1 <= given <= most:
                 wire = [kind.__struct_encode_fields__[kind.__struct_fields__.index(name)] for name in names]
                 amount = "Exactly" if most == 1 else "At least"
-                raise ValueError(f"{amount} one of {' and '.join(f'`{name}`' for name in wire)} is needed")
+                raise ValueError(f"{amount} one of {' and '.join(f'`{name}`' for name in wire)} is required")
 
 
 class SessionParams(Wire, frozen=True, kw_only=True):
-    """What every request about one session carries."""
+    """Params common to all requests about one session."""
 
     session_id: SessionId
     """The session: a key that the host chooses."""
     session_key: SessionKey | None = None
     """The agent's alias for the session; it refers to the session it was last used with."""
     agent_id: AgentId | None = None
-    """Owner of the session: the first agent that uses it. For other agents the session does not exist."""
+    """Owner of the session: the first agent that uses it. To other agents the session does not exist."""
     work_done_token: ProgressToken | None = None
     """Token under which the server reports progress by `$/progress`."""
 

@@ -1,4 +1,4 @@
-"""Types of the `context/*` methods that store messages or make room."""
+"""Types of the `context/*` methods, except `context/assemble` and `context/explain`."""
 
 from typing import Annotated, Literal
 
@@ -33,9 +33,9 @@ CompactionTarget = Annotated[
 
 CommitStatus = Annotated[
     str,
-    known_values("CommitStatus", "What became of a turn that was to be committed.", "committed", "duplicate"),
+    known_values("CommitStatus", "Outcome of committing a turn.", "committed", "duplicate"),
 ]
-"""What became of a turn that was to be committed."""
+"""Outcome of committing a turn."""
 
 PreflightAction = Annotated[
     str,
@@ -56,20 +56,20 @@ class BootstrapContextParams(SessionParams, frozen=True, kw_only=True):
     session_file_format: str | None = None
     """Name of the importer for the file; if absent, the server detects it."""
     background: bool | None = None
-    """Import in steps; meanwhile reading requests proceed, and storing ones wait for the end."""
+    """Import in steps; meanwhile reading requests proceed and storing requests wait for the end."""
 
 
 class BootstrapContextResult(Wire, frozen=True, kw_only=True):
     """Result of `context/bootstrap`."""
 
     bootstrapped: bool
-    """True if something new was stored."""
+    """True if new messages were stored."""
     imported_messages: Count
     """How many messages were stored."""
     reason: str | None = None
     """Why nothing was stored."""
     fallback_for: FallbackFor | None = None
-    """Present if the selected engine did not do this, with the reason."""
+    """Present if the selected engine did not serve this request, with the reason."""
 
 
 class IngestContextParams(SessionParams, frozen=True, kw_only=True):
@@ -95,13 +95,13 @@ class IngestContextResult(Wire, frozen=True, kw_only=True):
     message_id: MessageId
     """Id under which the message is stored."""
     turn_id: str
-    """The turn that it belongs to; empty if nothing is stored, as with `legacy`."""
+    """The turn of the message; empty if nothing is stored, as with `legacy`."""
     display_message: RawMessage = ABSENT
     """The message as people should see it, if different."""
     reason: str | None = None
     """Why nothing was stored, such as `duplicate` or `conflict`."""
     fallback_for: FallbackFor | None = None
-    """Present if the selected engine did not do this, with the reason."""
+    """Present if the selected engine did not serve this request, with the reason."""
 
 
 class IngestBatchContextParams(SessionParams, frozen=True, kw_only=True):
@@ -123,7 +123,7 @@ class IngestBatchContextResult(Wire, frozen=True, kw_only=True):
     message_ids: list[MessageId]
     """Ids under which the messages are stored, one for each."""
     fallback_for: FallbackFor | None = None
-    """Present if the selected engine did not do this, with the reason."""
+    """Present if the selected engine did not serve this request, with the reason."""
 
 
 class CompactContextParams(SessionParams, frozen=True, kw_only=True):
@@ -170,7 +170,7 @@ class CompactContextResult(Wire, frozen=True, kw_only=True):
     result: CompactionResult | None = None
     """What was done."""
     fallback_for: FallbackFor | None = None
-    """Present if the selected engine did not do this, with the reason."""
+    """Present if the selected engine did not serve this request, with the reason."""
 
 
 class AfterTurnContextParams(SessionParams, frozen=True, kw_only=True):
@@ -191,17 +191,17 @@ class AfterTurnContextParams(SessionParams, frozen=True, kw_only=True):
 
 
 class AfterTurnContextResult(Wire, frozen=True, kw_only=True):
-    """Result of `context/afterTurn`: nothing where all went well."""
+    """Result of `context/afterTurn`: empty if all went well."""
 
     fallback_for: FallbackFor | None = None
-    """Present if the selected engine did not do this, with the reason."""
+    """Present if the selected engine did not serve this request, with the reason."""
 
 
 class CommitTurnContextParams(SessionParams, frozen=True, kw_only=True):
     """Params of `context/commitTurn`."""
 
     advancement_key: Id
-    """Names the turn; the same key is committed once."""
+    """Names the turn; each key is committed only once."""
     messages: list[RawMessage]
     """The turn's messages."""
     is_heartbeat: bool | None = None
@@ -218,7 +218,7 @@ class CommitTurnContextResult(Wire, frozen=True, kw_only=True):
     status: CommitStatus
     """`duplicate` if the key was committed before."""
     fallback_for: FallbackFor | None = None
-    """Present if the selected engine did not do this, with the reason."""
+    """Present if the selected engine did not serve this request, with the reason."""
 
 
 class MaintainContextParams(SessionParams, frozen=True, kw_only=True):
@@ -240,7 +240,7 @@ class MaintainContextResult(Wire, frozen=True, kw_only=True):
     reason: str | None = None
     """Why nothing was done."""
     fallback_for: FallbackFor | None = None
-    """Present if the selected engine did not do this, with the reason."""
+    """Present if the selected engine did not serve this request, with the reason."""
 
 
 class PreflightContextParams(SessionParams, frozen=True, kw_only=True):
@@ -264,7 +264,7 @@ class PreflightContextResult(Wire, frozen=True, kw_only=True):
     action: PreflightAction
     """How the host should react before it calls the model."""
     fallback_for: FallbackFor | None = None
-    """Present if the selected engine did not do this, with the reason."""
+    """Present if the selected engine did not serve this request, with the reason."""
 
 
 class DisposeContextParams(Wire, frozen=True, kw_only=True):
@@ -275,4 +275,4 @@ class DisposeContextParams(Wire, frozen=True, kw_only=True):
 
 
 class DisposeContextResult(Wire, frozen=True, kw_only=True):
-    """Result of `context/dispose`: nothing."""
+    """Result of `context/dispose`: empty."""

@@ -1,4 +1,4 @@
-"""Types of the `engine/*` and `tools/*` methods: engines, and the agent tools that they offer."""
+"""Types of the `engine/*` and `tools/*` methods."""
 
 from sidecar.protocol.base import (
     ABSENT,
@@ -14,7 +14,7 @@ from sidecar.protocol.base import (
 
 
 class ListEngineParams(Wire, frozen=True, kw_only=True):
-    """Params of `engine/list`: nothing."""
+    """Params of `engine/list`: empty."""
 
 
 class EngineListing(EngineInfo, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class EngineListing(EngineInfo, frozen=True, kw_only=True):
     active: bool
     """True for the engine that serves this connection."""
     available: bool
-    """True where the engine could be selected now."""
+    """True if the engine can be selected now."""
     reason: str | None = None
     """Why it is not available, and what to fix."""
 
@@ -43,37 +43,37 @@ class DoctorEngineParams(Wire, frozen=True, kw_only=True):
 
 
 class DoctorCheck(Wire, frozen=True, kw_only=True):
-    """One thing that was looked at."""
+    """One diagnostic check."""
 
     name: str
     """Short stable name, such as `store`."""
     ok: bool
-    """True where nothing has to be done."""
+    """True if nothing needs to be done."""
     message: str
-    """What was found."""
+    """The finding."""
     fix: str | None = None
-    """What to do about it."""
+    """How to fix it."""
 
 
 class ShadowSide(Wire, frozen=True, kw_only=True):
-    """What one of two engines that are compared has answered."""
+    """Statistics of one of the two engines compared."""
 
     engine: str
-    """Its id; of the primary, the one that serves where nothing else is configured."""
+    """Id of the engine; for the primary, of the engine that serves by default."""
     answers: int
     """Answers to `context/assemble` that were compared."""
     failures: int
-    """Requests that it could not answer; of the shadow only, since the host sees the others."""
+    """Requests it failed to answer; counted for the shadow only, since the host sees the primary's."""
     invalid: int
     """Answers that a provider would refuse."""
     mean_tokens: int
-    """Tokens of an answer, on average."""
+    """Mean tokens per answer."""
     prefix_kept: float | None = None
-    """Share of the answer before, in bytes, that the next one of the session begins with: for caches."""
+    """Share of the previous answer, in bytes, that the session's next answer begins with: what caches hit."""
     p50_ms: float
-    """Milliseconds within which half of the newest answers came."""
+    """Median latency of the newest answers, in milliseconds."""
     p95_ms: float
-    """Milliseconds within which 95 of 100 of them came."""
+    """95th percentile of their latency, in milliseconds."""
 
 
 class ShadowReport(Wire, frozen=True, kw_only=True):
@@ -84,28 +84,28 @@ class ShadowReport(Wire, frozen=True, kw_only=True):
     shadow: ShadowSide
     """The engine whose answers were not."""
     compared: int
-    """Requests that both have answered."""
+    """Requests that both engines answered."""
     coverage: float | None = None
-    """Share of what the primary sent, in bytes, that the shadow would have sent too, word for word."""
+    """Share of the bytes the primary sent that the shadow would have sent too, verbatim."""
     waiting: int
-    """Requests that the shadow is still to be asked."""
+    """Requests still queued for the shadow."""
     dropped: int
-    """Requests that it was never asked, since too many were waiting or it was left alone."""
+    """Requests the shadow never received, because its queue was full or it was suspended."""
     outdated: int
-    """Requests that it was not compared on, since the session went on in between."""
+    """Requests not compared, because the session changed in the meantime."""
     problem: str | None = None
-    """Why it did not answer last, where it did not."""
+    """Why its last answer failed, if it did."""
 
 
 class DoctorEngineResult(Wire, frozen=True, kw_only=True):
     """Result of `engine/doctor`."""
 
     ok: bool
-    """True where every check is."""
+    """True if every check is ok."""
     checks: list[DoctorCheck]
-    """What was looked at, in a stable order."""
+    """All checks, in a stable order."""
     shadow: ShadowReport | None = None
-    """Set where a shadow is configured."""
+    """Present if a shadow engine is configured."""
 
 
 class ListToolsParams(Wire, frozen=True, kw_only=True):
@@ -114,14 +114,14 @@ class ListToolsParams(Wire, frozen=True, kw_only=True):
     session_id: SessionId | None = None
     """List the tools of this session's engine; absent means the connection's engine."""
     agent_id: AgentId | None = None
-    """Agent on whose behalf the list is asked for."""
+    """Agent that requests the list."""
 
 
 class ListToolsResult(Wire, frozen=True, kw_only=True):
     """Result of `tools/list`."""
 
     tools: list[ToolDefinition]
-    """The tools that the engine offers; empty for engines without."""
+    """The tools that the engine offers; may be empty."""
 
 
 class CallToolsParams(SessionParams, frozen=True, kw_only=True):
@@ -134,7 +134,7 @@ class CallToolsParams(SessionParams, frozen=True, kw_only=True):
 
 
 class TextContent(Wire, frozen=True, kw_only=True, tag_field="type", tag="text"):
-    """A piece of tool output that is text."""
+    """A piece of text output of a tool."""
 
     text: str
     """The text, at most 16 000 characters."""
@@ -144,11 +144,11 @@ class CallToolsResult(Wire, frozen=True, kw_only=True):
     """Result of `tools/call`."""
 
     content: list[TextContent]
-    """What the model is shown."""
+    """The content for the model."""
     structured_content: JsonObject = ABSENT
-    """The same for programs; its shape is the tool's own."""
+    """The same content for programs, in the tool's own format."""
     is_error: bool | None = None
-    """True where the tool ran and failed; the content says why."""
+    """True if the tool ran and failed; the content says why."""
 
 
 class ListChangedToolsParams(Wire, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The errors that a peer can receive: their numbers, names, data and advice.
 
-Numbers: errors of JSON-RPC and the Language Server Protocol keep their numbers. This protocol's own count up
-from 1001, outside every range that those two reserve; a number is never reused.
+Errors of JSON-RPC and the Language Server Protocol keep their numbers. This protocol's own start at 1001,
+outside every range that those two reserve; a number is never reused.
 """
 
 from typing import NamedTuple
@@ -46,7 +46,7 @@ class InvalidParamsData(ErrorData, frozen=True, kw_only=True):
     path: str | None = None
     """JSON Pointer into the params; empty for the params as a whole."""
     supported: list[str] | None = None
-    """What would have been accepted, such as protocol versions."""
+    """Values that would be accepted, such as protocol versions."""
     message_format: AnyMessageFormat | None = None
     """Dialect of the session, if the connection has another one."""
 
@@ -57,7 +57,7 @@ class EngineUnavailableData(ErrorData, frozen=True, kw_only=True):
     engine_id: EngineId | None = None
     """The engine that was selected."""
     missing_capabilities: list[str] | None = None
-    """Host capabilities that the engine needs and the host does not declare."""
+    """Host capabilities that the engine requires and the host did not declare."""
 
 
 class ContextOverflowData(ErrorData, frozen=True, kw_only=True):
@@ -109,9 +109,9 @@ class ErrorEntry(NamedTuple):
     when: str
     data: type[ErrorData]
     retryable: bool
-    """What `data.retryable` is unless the server knows better."""
+    """Default of `data.retryable`."""
     hint: str
-    """What `data.hint` is unless the server knows better."""
+    """Default of `data.hint`."""
 
 
 ERRORS = (
@@ -202,7 +202,7 @@ ERRORS = (
         "The request needs a capability that the host does not declare.",
         HostCapabilityMissingData,
         False,
-        "Declare data.capability at initialize, or use an engine that does without.",
+        "Declare data.capability at initialize, or use an engine that does not need it.",
     ),
     ErrorEntry(
         ENGINE_FAILED,

@@ -1,7 +1,7 @@
 """Types of the methods that open, end and accompany a connection, and the versions of the protocol.
 
-A version is `MAJOR.MINOR`. A minor version only adds: members, methods, enumeration values, error codes.
-Whatever would change the meaning of something that is there already takes a new major version.
+A version is `MAJOR.MINOR`. A minor version only adds members, methods, enumeration values or error codes.
+Changing the meaning of anything that exists requires a new major version.
 """
 
 from typing import Annotated, Literal, NamedTuple, get_args
@@ -31,17 +31,17 @@ class ProtocolVersion(NamedTuple):
 
     name: str
     summary: str
-    """What it brought, in one sentence."""
+    """What it added, in one sentence."""
 
 
 VERSIONS = (ProtocolVersion("1.0", "The first version."),)
-"""Every version that is spoken, oldest first."""
+"""All supported versions, oldest first."""
 
 SUPPORTED = tuple(version.name for version in VERSIONS)
-"""Names of the versions that a host may ask for, oldest first."""
+"""Names of the versions that a host may request, oldest first."""
 
 LATEST = SUPPORTED[-1]
-"""The version that is spoken with a host that names none."""
+"""The version used with a host that names none."""
 
 
 HostCapability = Literal[
@@ -53,17 +53,17 @@ HostCapability = Literal[
     "assembleDelta",
     "ownsHistory",
 ]
-"""What a host can declare today."""
+"""Capabilities that a host can declare today."""
 
 DeclaredCapability = Annotated[
     str,
     known_values(
         "HostCapability",
-        "What a host can declare; servers ignore unknown names.",
+        "Capability that a host can declare; servers ignore unknown names.",
         *get_args(HostCapability),
     ),
 ]
-"""What a host declares, known here or not."""
+"""Capability that a host declares, known here or not."""
 
 
 class PeerInfo(Wire, frozen=True, kw_only=True):
@@ -192,21 +192,21 @@ class InitializeResult(Wire, frozen=True, kw_only=True):
 
 
 class InitializedParams(Wire, frozen=True, kw_only=True):
-    """Params of `initialized`: nothing."""
+    """Params of `initialized`: empty."""
 
 
 MessageType = Annotated[
     int, known_values("MessageType", "1 error, 2 warning, 3 info, 4 log, 5 debug.", 1, 2, 3, 4, 5)
 ]
-"""How serious a line for the log is."""
+"""Severity of a log line."""
 
 
 class ShutdownParams(Wire, frozen=True, kw_only=True):
-    """Params of `shutdown`: nothing."""
+    """Params of `shutdown`: empty."""
 
 
 class ExitParams(Wire, frozen=True, kw_only=True):
-    """Params of `exit`: nothing."""
+    """Params of `exit`: empty."""
 
 
 class CancelRequestParams(Wire, frozen=True, kw_only=True):
@@ -229,7 +229,7 @@ class WorkDoneProgressBegin(Wire, frozen=True, kw_only=True, tag_field="kind", t
     """Progress value: work has begun."""
 
     title: str
-    """What is being done, such as `Compacting`."""
+    """Title of the work, such as `Compacting`."""
     cancellable: bool | None = None
     """Whether cancelling the request stops the work."""
     message: str | None = None
@@ -244,7 +244,7 @@ class WorkDoneProgressReport(Wire, frozen=True, kw_only=True, tag_field="kind", 
     cancellable: bool | None = None
     """Whether cancelling the request stops the work."""
     message: str | None = None
-    """Detail of the present step."""
+    """Detail of the current step."""
     percentage: int | None = None
     """Percentage done, 0 to 100, never falling."""
 

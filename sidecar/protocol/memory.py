@@ -23,14 +23,14 @@ class RegisterMemoryParams(Wire, frozen=True, kw_only=True):
     injection_points: list[SpokenInjectionPoint]
     """When to ask the source."""
     token_budget: PositiveInt | None = None
-    """Largest share of this source in one compilation, in tokens."""
+    """Maximum tokens of this source in one compilation."""
 
 
 class RegisterMemoryResult(Wire, frozen=True, kw_only=True):
     """Result of `memory/register`."""
 
     registered: bool
-    """True: the source is asked from now on, as long as the connection lives."""
+    """Always true: the source is asked from now on, as long as the connection lives."""
 
 
 class UnregisterMemoryParams(Wire, frozen=True, kw_only=True):
@@ -44,24 +44,24 @@ class UnregisterMemoryResult(Wire, frozen=True, kw_only=True):
     """Result of `memory/unregister`."""
 
     unregistered: bool
-    """False where no source of this name was registered."""
+    """False if no source of this name was registered."""
 
 
 class GetContextMemoryParams(Wire, frozen=True, kw_only=True):
     """Params of `memory/getContext`, a request to the host."""
 
     name: str
-    """Name of the source, as it was registered."""
+    """Name under which the source was registered."""
     agent_id: AgentId
     """Agent for whose prompt this is."""
     injection_point: AnyInjectionPoint
     """Why the source is asked."""
     session_id: SessionId | None = None
-    """The session, where there is one."""
+    """The session, if there is one."""
     session_key: SessionKey | None = None
     """Alias of the session."""
     prompt: str | None = None
-    """Text of the user that the memory should fit."""
+    """Text of the user, to which the memory should be relevant."""
 
 
 class MemoryFragment(Wire, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class MemoryFragment(Wire, frozen=True, kw_only=True):
     content: str
     """The text."""
     tokens: int | float | None = None
-    """Size in tokens; where it is missing or not positive the server estimates."""
+    """Size in tokens; if absent or not positive, the server estimates it."""
     priority: int | float = 50
     """0 to 100; the lowest is cut first."""
     label: str | None = None
@@ -96,9 +96,9 @@ class CompileMemoryParams(Wire, frozen=True, kw_only=True):
     injection_point: SpokenInjectionPoint
     """Which sources to ask."""
     session_id: SessionId | None = None
-    """The session; with it, pieces that were injected before are left out."""
+    """The session; if given, fragments already injected into it are left out."""
     prompt: str | None = None
-    """Text of the user that the memory should fit."""
+    """Text of the user, to which the memory should be relevant."""
     token_budget: PositiveInt | None = None
     """Budget of the compilation, in tokens; absent means the configured one."""
     work_done_token: ProgressToken | None = None
@@ -109,11 +109,11 @@ class CompiledFragment(Wire, frozen=True, kw_only=True):
     """What became of one fragment."""
 
     plugin_name: str
-    """The source that it came from."""
+    """The source of the fragment."""
     content: str
     """The text as the source supplied it."""
     tokens: Count
-    """Size that was reckoned with, in tokens."""
+    """Size used for the budget, in tokens."""
     priority: int | float
     """0 to 100."""
     included: bool
@@ -128,13 +128,13 @@ class CompileMemoryResult(Wire, frozen=True, kw_only=True):
     tokens: Count
     """Size of the text, in tokens."""
     synthesized: bool
-    """True where a model has rewritten fragments into one text."""
+    """True if a model rewrote fragments into one text."""
     fragments: list[CompiledFragment]
     """Every fragment that was considered."""
 
 
 class ContextInjectedMemoryParams(Wire, frozen=True, kw_only=True):
-    """Params of `memory/contextInjected`: what a compilation has produced."""
+    """Params of `memory/contextInjected`: the outcome of a compilation."""
 
     agent_id: AgentId
     """Agent for whose prompt this was."""
@@ -143,10 +143,10 @@ class ContextInjectedMemoryParams(Wire, frozen=True, kw_only=True):
     fragments: list[CompiledFragment]
     """Every fragment that was considered."""
     synthesized: bool
-    """True where a model has rewritten fragments into one text."""
+    """True if a model rewrote fragments into one text."""
     final_content: str
     """The text that the answer carries."""
     timestamp: Timestamp
     """When it was compiled."""
     session_id: SessionId | None = None
-    """The session, where there is one."""
+    """The session, if there is one."""

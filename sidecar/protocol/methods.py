@@ -16,7 +16,7 @@ COMMON_ERRORS = (
     "Busy",
     "InternalError",
 )
-"""Errors with which any request of the host may be answered."""
+"""Errors that any request of the host may receive."""
 
 CORE = frozenset(
     (
@@ -34,7 +34,7 @@ CORE = frozenset(
         "runtime/complete",
     )
 )
-"""The core profile: what a first host needs. Everything else is an addition."""
+"""The core profile: what a minimal host needs. Everything else is optional."""
 
 _ANY = ("SessionNotFound", "EngineFailed", "StoreUnavailable")
 _STORED = ("SessionNotFound", "StoreUnavailable")
@@ -42,7 +42,7 @@ _NO_RESULT = frozenset(("shutdown", "window/workDoneProgress/create"))
 
 
 def type_stem(method: str) -> str:
-    """The name that the types of a method begin with: its last part, then the others, capitalised.
+    """The prefix of a method's type names: its last part, then the others, capitalised.
 
     `context/ingestBatch` gives `IngestBatchContext`, `$/progress` gives `Progress`.
     """
@@ -61,31 +61,31 @@ class Method(NamedTuple):
     direction: Direction = "hostToServer"
     kind: Kind = "request"
     errors: tuple[str, ...] = ()
-    """Names of errors beside `COMMON_ERRORS`."""
+    """Names of errors in addition to `COMMON_ERRORS`."""
     capability: str | None = None
-    """What the receiver must have declared."""
+    """The capability that the receiver must have declared."""
     since: str = "1.0"
-    """The protocol version that brought it."""
+    """The protocol version that introduced it."""
 
     @property
     def is_core(self) -> bool:
-        """Whether a first host needs it."""
+        """Whether it belongs to the core profile."""
         return self.name in CORE
 
     @property
     def params(self) -> str:
-        """Name of the type of the params."""
+        """Name of the params type."""
         return f"{type_stem(self.name)}Params"
 
     @property
     def result(self) -> str | None:
-        """Name of the type of the result, `None` for a notification and for a result of `null`."""
+        """Name of the result type; `None` for a notification, or if the result is `null`."""
         if self.kind == "notification" or self.name in _NO_RESULT:
             return None
         return f"{type_stem(self.name)}Result"
 
     def load(self, type_name: str) -> type[Wire]:
-        """The type of that name, from the module of this method."""
+        """The type with that name in the module of this method."""
         return getattr(import_module(f"sidecar.protocol.{self.module}"), type_name)
 
 

@@ -37,7 +37,7 @@ class PromptMessage(Wire, frozen=True, kw_only=True):
     role: PromptRole
     """Who speaks."""
     content: str
-    """What is said."""
+    """The text."""
 
 
 class CompleteRuntimeParams(Wire, frozen=True, kw_only=True):
@@ -48,22 +48,22 @@ class CompleteRuntimeParams(Wire, frozen=True, kw_only=True):
     messages: list[PromptMessage]
     """The conversation to complete."""
     system_prompt: str | None = None
-    """Instructions that go before it."""
+    """Instructions that precede the conversation."""
     max_tokens: PositiveInt
     """Largest answer, in tokens."""
     model: str | None = None
-    """Model that the configuration asks for; the host decides."""
+    """Model that the configuration requests; the host decides."""
     session_id: SessionId | None = None
-    """The session on whose behalf this is asked."""
+    """The session for which the completion is requested."""
 
 
 class CompletionUsage(Wire, frozen=True, kw_only=True):
-    """Tokens that a completion took."""
+    """Token usage of a completion."""
 
     input_tokens: Count
-    """Tokens that went in."""
+    """Tokens of the input."""
     output_tokens: Count
-    """Tokens that came out."""
+    """Tokens of the output."""
 
 
 class CompleteRuntimeResult(Wire, frozen=True, kw_only=True):
@@ -74,15 +74,15 @@ class CompleteRuntimeResult(Wire, frozen=True, kw_only=True):
     model: str | None = None
     """The model that wrote it."""
     usage: CompletionUsage | None = None
-    """What it took."""
+    """Its token usage."""
 
 
 class CompactRuntimeParams(CompactContextParams, frozen=True, kw_only=True):
-    """Params of `runtime/compact`: those of `context/compact`, handed on."""
+    """Params of `runtime/compact`: those of `context/compact`, passed on."""
 
 
 class CompactRuntimeResult(CompactContextResult, frozen=True, kw_only=True):
-    """Result of `runtime/compact`: that of `context/compact`, handed back."""
+    """Result of `runtime/compact`: passed back as that of `context/compact`."""
 
 
 class TranscriptReplacement(Wire, frozen=True, kw_only=True):
@@ -98,18 +98,18 @@ class RewriteTranscriptRuntimeParams(Wire, frozen=True, kw_only=True):
     """Params of `runtime/rewriteTranscript`."""
 
     session_id: SessionId
-    """The session whose transcript is meant."""
+    """The session whose transcript to rewrite."""
     session_key: SessionKey | None = None
     """Alias of the session."""
     replacements: list[TranscriptReplacement]
-    """What to replace; a message that is not named stays."""
+    """The replacements; other messages stay."""
 
 
 class RewriteTranscriptRuntimeResult(Wire, frozen=True, kw_only=True):
     """Result of `runtime/rewriteTranscript`."""
 
     changed: bool
-    """True where the transcript is another one now."""
+    """True if the transcript has changed."""
     bytes_freed: Count
     """Number of bytes by which it shrank."""
     rewritten_entries: Count

@@ -41,14 +41,14 @@ class ConfigureSessionParams(Wire, frozen=True, kw_only=True):
     engine: EngineId | None = None
     """Engine to use from the next call on; absent keeps the current one."""
     config: JsonObject = ABSENT
-    """Settings of the engine; they replace the earlier ones, absent keeps those."""
+    """Settings of the engine; they replace the earlier ones. Absent keeps those."""
 
     def __post_init__(self) -> None:
         self.require_choice()
 
 
 class ConfigureSessionResult(Wire, frozen=True, kw_only=True):
-    """Result of `session/configure`: the settings from now on."""
+    """Result of `session/configure`: the settings now in force."""
 
     engine: EngineId
     """Id of the engine."""
@@ -279,7 +279,7 @@ class ExportedMessage(Wire, frozen=True, kw_only=True):
     issued: list[str] | None = None
     """Fenced parts of its text that this server wrote, such as memory that the host stored with the message.
 
-    Each is given as it stands in the text. No other server can verify them, so an import leaves them out.
+    Each is quoted exactly. No other server can verify them, so an import leaves them out.
     """
 
 
@@ -319,7 +319,7 @@ SessionChange = Literal[
     "appended",
     "changed",
 ]
-"""What can happen to a session; `changed` is something that another process has done."""
+"""What can happen to a session; `changed` is a change by another process."""
 
 AnySessionChange = Annotated[
     str,
@@ -362,7 +362,7 @@ AnyEndReason = Annotated[
         *get_args(EndReason),
     ),
 ]
-"""Why a child session has ended, as hosts say it."""
+"""Why a child session has ended, as hosts report it."""
 
 
 class PrepareSpawnSubagentParams(Wire, frozen=True, kw_only=True):
@@ -375,19 +375,19 @@ class PrepareSpawnSubagentParams(Wire, frozen=True, kw_only=True):
     context_mode: SpawnMode
     """`fork` starts the child from a snapshot of the parent, `isolated` starts it empty."""
     parent_session_id: SessionId | None = None
-    """Id of the parent's session, where the host knows it."""
+    """Id of the parent's session, if the host knows it."""
     child_session_id: SessionId | None = None
-    """Id of the child's session, where the host knows it."""
+    """Id of the child's session, if the host knows it."""
     parent_session_file: str | None = None
     """The host's locator of the parent's transcript; never opened."""
     child_session_file: str | None = None
     """The host's locator of the child's transcript; never opened."""
     agent_id: AgentId | None = None
-    """The agent that spawns; it forks sessions of its own alone."""
+    """The agent that spawns; it can fork only its own sessions."""
     child_agent_id: AgentId | None = None
-    """The agent that the child belongs to; without it, that is `agentId`."""
+    """Owner of the child; defaults to `agentId`."""
     ttl_ms: PositiveInt | None = None
-    """The preparation is swept after so many milliseconds."""
+    """Milliseconds after which the preparation is swept."""
     work_done_token: ProgressToken | None = None
     """Token under which the server reports progress."""
 
@@ -396,16 +396,16 @@ class PrepareSpawnSubagentResult(Wire, frozen=True, kw_only=True):
     """Result of `subagent/prepareSpawn`."""
 
     preparation_id: str | None = None
-    """What to roll back by; absent where nothing was prepared."""
+    """Id for `subagent/rollbackSpawn`; absent if nothing was prepared."""
 
 
 class RollbackSpawnSubagentParams(Wire, frozen=True, kw_only=True):
     """Params of `subagent/rollbackSpawn`."""
 
     preparation_id: Id
-    """The preparation to take back."""
+    """The preparation to roll back."""
     agent_id: AgentId | None = None
-    """The agent that spawned; of another one the preparation is unknown."""
+    """The agent that spawned; preparations of other agents are unknown to it."""
     work_done_token: ProgressToken | None = None
     """Token under which the server reports progress."""
 
@@ -414,7 +414,7 @@ class RollbackSpawnSubagentResult(Wire, frozen=True, kw_only=True):
     """Result of `subagent/rollbackSpawn`."""
 
     rolled_back: bool
-    """False where the preparation is unknown, or the child has stored something already."""
+    """False if the preparation is unknown, or the child has already stored something."""
 
 
 class EndedSubagentParams(Wire, frozen=True, kw_only=True):
@@ -425,10 +425,10 @@ class EndedSubagentParams(Wire, frozen=True, kw_only=True):
     reason: AnyEndReason
     """`deleted` erases the child's data, if it was spawned; the other reasons keep it."""
     agent_id: AgentId | None = None
-    """The agent that spawned; what another one has spawned is left alone."""
+    """The agent that spawned; children of other agents are left alone."""
     work_done_token: ProgressToken | None = None
     """Token under which the server reports progress."""
 
 
 class EndedSubagentResult(Wire, frozen=True, kw_only=True):
-    """Result of `subagent/ended`: nothing."""
+    """Result of `subagent/ended`: empty."""

@@ -1,4 +1,4 @@
-"""Strict RFC 3339 instants as milliseconds since 1970."""
+"""Strict RFC 3339 instants as milliseconds since the Unix epoch."""
 
 from datetime import UTC, datetime, timedelta
 from re import ASCII, compile
@@ -14,12 +14,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_rfc3339(text: str) -> int:
-    """Milliseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant; finer digits are cut off.
+    """Milliseconds from 1970-01-01T00:00:00Z to an RFC 3339 instant; finer digits are truncated.
 
     A zone is required. A leap second counts as the first second of the next minute.
 
     Raises:
-        ValueError: `text` is no RFC 3339 instant; the message says what is wrong with it.
+        ValueError: `text` is not an RFC 3339 instant; the message says why.
     """
     match = _PATTERN.fullmatch(text)
     if match is None:
@@ -40,7 +40,7 @@ def parse_rfc3339(text: str) -> int:
     if int(hour) > 23 or int(minute) > 59 or int(second) > 60:
         raise ValueError(f"{text!r} has a time of day that does not exist")
     if second == "60" and (clock - offset) % 1440 != 1439:
-        raise ValueError(f"{text!r} has a leap second elsewhere than at the end of a UTC day")
+        raise ValueError(f"{text!r} has a leap second that is not at the end of a UTC day")
     millis = int(fraction[:3].ljust(3, "0")) if fraction else 0
     if second == "60":
         millis = 0
@@ -54,6 +54,6 @@ def format_rfc3339(ms: int) -> str:
         ValueError: the instant is before year 1 or after year 9999.
     """
     if not _EARLIEST <= ms <= _LATEST:
-        raise ValueError(f"{ms} ms is outside of what RFC 3339 can write")
+        raise ValueError(f"{ms} ms is outside the range of RFC 3339")
     instant = _EPOCH + timedelta(milliseconds=ms)
     return f"{instant.isoformat(timespec='milliseconds')[:-6]}Z"

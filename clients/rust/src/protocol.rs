@@ -19,7 +19,7 @@ open_enumeration! {
 }
 
 open_enumeration! {
-    /// What a host can declare; servers ignore unknown names.
+    /// Capability that a host can declare; servers ignore unknown names.
     HostCapability {
         RuntimeComplete = "runtime/complete",
         RuntimeCompact = "runtime/compact",
@@ -125,7 +125,7 @@ open_enumeration! {
 }
 
 open_enumeration! {
-    /// What became of a turn that was to be committed.
+    /// Outcome of committing a turn.
     CommitStatus {
         Committed = "committed",
         Duplicate = "duplicate",
@@ -411,17 +411,17 @@ pub struct Limits {
     pub default_token_budget: i64,
 }
 
-/// Params of `initialized`: nothing.
+/// Params of `initialized`: empty.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializedParams {}
 
-/// Params of `shutdown`: nothing.
+/// Params of `shutdown`: empty.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShutdownParams {}
 
-/// Params of `exit`: nothing.
+/// Params of `exit`: empty.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExitParams {}
@@ -487,8 +487,8 @@ pub struct BootstrapContextParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -503,7 +503,8 @@ pub struct BootstrapContextParams {
     /// Name of the importer for the file; if absent, the server detects it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file_format: Option<String>,
-    /// Import in steps; meanwhile reading requests proceed, and storing ones wait for the end.
+    /// Import in steps; meanwhile reading requests proceed and storing requests wait for the
+    /// end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
 }
@@ -512,14 +513,14 @@ pub struct BootstrapContextParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BootstrapContextResult {
-    /// True if something new was stored.
+    /// True if new messages were stored.
     pub bootstrapped: bool,
     /// How many messages were stored.
     pub imported_messages: i64,
     /// Why nothing was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Present if the selected engine did not do this, with the reason.
+    /// Present if the selected engine did not serve this request, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -533,8 +534,8 @@ pub struct IngestContextParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -564,7 +565,7 @@ pub struct IngestContextResult {
     pub ingested: bool,
     /// Id under which the message is stored.
     pub message_id: MessageId,
-    /// The turn that it belongs to; empty if nothing is stored, as with `legacy`.
+    /// The turn of the message; empty if nothing is stored, as with `legacy`.
     pub turn_id: String,
     /// The message as people should see it, if different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -572,7 +573,7 @@ pub struct IngestContextResult {
     /// Why nothing was stored, such as `duplicate` or `conflict`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Present if the selected engine did not do this, with the reason.
+    /// Present if the selected engine did not serve this request, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -586,8 +587,8 @@ pub struct IngestBatchContextParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -611,7 +612,7 @@ pub struct IngestBatchContextResult {
     pub ingested_count: i64,
     /// Ids under which the messages are stored, one for each.
     pub message_ids: Vec<MessageId>,
-    /// Present if the selected engine did not do this, with the reason.
+    /// Present if the selected engine did not serve this request, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -625,8 +626,8 @@ pub struct AssembleContextParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -691,7 +692,7 @@ pub struct AssembleContextResult {
     /// Present if `projection` requested it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_projection: Option<ContextProjection>,
-    /// Present if the selected engine did not give this answer, with the reason.
+    /// Present if another engine gave this answer, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -712,13 +713,13 @@ pub struct MessageEdit {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StablePrefix {
-    /// Messages in it: a cache breakpoint belongs behind them.
+    /// Messages in it: a cache breakpoint belongs after them.
     pub message_count: i64,
     /// Tokens in it.
     pub tokens: i64,
 }
 
-/// What one kind of content takes of the answer.
+/// The share of the answer that one kind of content takes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompositionPart {
@@ -736,9 +737,9 @@ pub struct CompositionPart {
 pub struct ContextProjection {
     /// `per_turn` goes with every turn, `thread_bootstrap` begins a new thread.
     pub mode: ProjectionMode,
-    /// Identifies the thread: with another value the backend must start a new one.
+    /// Identifies the thread: if the value differs, the backend must start a new one.
     pub epoch: String,
-    /// Hash of what the projection was made from.
+    /// Hash of the projection's source.
     pub fingerprint: String,
     /// What goes before the conversation.
     pub developer_instructions: String,
@@ -755,8 +756,8 @@ pub struct CompactContextParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -796,7 +797,7 @@ pub struct CompactContextResult {
     /// What was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<CompactionResult>,
-    /// Present if the selected engine did not do this, with the reason.
+    /// Present if the selected engine did not serve this request, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -830,8 +831,8 @@ pub struct AfterTurnContextParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -857,11 +858,11 @@ pub struct AfterTurnContextParams {
     pub auto_compaction_summary: Option<String>,
 }
 
-/// Result of `context/afterTurn`: nothing where all went well.
+/// Result of `context/afterTurn`: empty if all went well.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AfterTurnContextResult {
-    /// Present if the selected engine did not do this, with the reason.
+    /// Present if the selected engine did not serve this request, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -875,14 +876,14 @@ pub struct CommitTurnContextParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<serde_json::Value>,
-    /// Names the turn; the same key is committed once.
+    /// Names the turn; each key is committed only once.
     pub advancement_key: String,
     /// The turn's messages.
     pub messages: Vec<Message>,
@@ -903,7 +904,7 @@ pub struct CommitTurnContextParams {
 pub struct CommitTurnContextResult {
     /// `duplicate` if the key was committed before.
     pub status: CommitStatus,
-    /// Present if the selected engine did not do this, with the reason.
+    /// Present if the selected engine did not serve this request, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -917,8 +918,8 @@ pub struct MaintainContextParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -942,7 +943,7 @@ pub struct MaintainContextResult {
     /// Why nothing was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Present if the selected engine did not do this, with the reason.
+    /// Present if the selected engine did not serve this request, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -956,8 +957,8 @@ pub struct PreflightContextParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -983,7 +984,7 @@ pub struct PreflightContextResult {
     pub estimated_tokens: i64,
     /// How the host should react before it calls the model.
     pub action: PreflightAction,
-    /// Present if the selected engine did not do this, with the reason.
+    /// Present if the selected engine did not serve this request, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -997,8 +998,8 @@ pub struct ExplainContextParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1041,13 +1042,13 @@ pub struct ContextDecision {
     pub by: Option<String>,
 }
 
-/// Something in an answer that is no message of the session.
+/// Content of an answer that is not a message of the session.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InjectedItem {
     /// The memory source or engine that it came from.
     pub plugin_name: String,
-    /// Why it was asked.
+    /// When its source was asked: at session start, or for this prompt.
     pub injection_point: InjectionPoint,
     /// Its size, in tokens.
     pub tokens: i64,
@@ -1067,7 +1068,7 @@ pub struct DisposeContextParams {
     pub work_done_token: Option<serde_json::Value>,
 }
 
-/// Result of `context/dispose`: nothing.
+/// Result of `context/dispose`: empty.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DisposeContextResult {}
@@ -1082,10 +1083,10 @@ pub struct PrepareSpawnSubagentParams {
     pub child_session_key: SessionKey,
     /// `fork` starts the child from a snapshot of the parent, `isolated` starts it empty.
     pub context_mode: SpawnMode,
-    /// Id of the parent's session, where the host knows it.
+    /// Id of the parent's session, if the host knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<SessionId>,
-    /// Id of the child's session, where the host knows it.
+    /// Id of the child's session, if the host knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_session_id: Option<SessionId>,
     /// The host's locator of the parent's transcript; never opened.
@@ -1094,13 +1095,13 @@ pub struct PrepareSpawnSubagentParams {
     /// The host's locator of the child's transcript; never opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_session_file: Option<String>,
-    /// The agent that spawns; it forks sessions of its own alone.
+    /// The agent that spawns; it can fork only its own sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// The agent that the child belongs to; without it, that is `agentId`.
+    /// Owner of the child; defaults to `agentId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_agent_id: Option<AgentId>,
-    /// The preparation is swept after so many milliseconds.
+    /// Milliseconds after which the preparation is swept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<i64>,
     /// Token under which the server reports progress.
@@ -1112,7 +1113,7 @@ pub struct PrepareSpawnSubagentParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PrepareSpawnSubagentResult {
-    /// What to roll back by; absent where nothing was prepared.
+    /// Id for `subagent/rollbackSpawn`; absent if nothing was prepared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation_id: Option<String>,
 }
@@ -1121,9 +1122,9 @@ pub struct PrepareSpawnSubagentResult {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollbackSpawnSubagentParams {
-    /// The preparation to take back.
+    /// The preparation to roll back.
     pub preparation_id: String,
-    /// The agent that spawned; of another one the preparation is unknown.
+    /// The agent that spawned; preparations of other agents are unknown to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress.
@@ -1135,7 +1136,7 @@ pub struct RollbackSpawnSubagentParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollbackSpawnSubagentResult {
-    /// False where the preparation is unknown, or the child has stored something already.
+    /// False if the preparation is unknown, or the child has already stored something.
     pub rolled_back: bool,
 }
 
@@ -1147,7 +1148,7 @@ pub struct EndedSubagentParams {
     pub child_session_key: SessionKey,
     /// `deleted` erases the child's data, if it was spawned; the other reasons keep it.
     pub reason: EndReason,
-    /// The agent that spawned; what another one has spawned is left alone.
+    /// The agent that spawned; children of other agents are left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress.
@@ -1155,7 +1156,7 @@ pub struct EndedSubagentParams {
     pub work_done_token: Option<serde_json::Value>,
 }
 
-/// Result of `subagent/ended`: nothing.
+/// Result of `subagent/ended`: empty.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndedSubagentResult {}
@@ -1167,7 +1168,7 @@ pub struct ListToolsParams {
     /// List the tools of this session's engine; absent means the connection's engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Agent on whose behalf the list is asked for.
+    /// Agent that requests the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
 }
@@ -1176,7 +1177,7 @@ pub struct ListToolsParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListToolsResult {
-    /// The tools that the engine offers; empty for engines without.
+    /// The tools that the engine offers; may be empty.
     pub tools: Vec<ToolDefinition>,
 }
 
@@ -1201,8 +1202,8 @@ pub struct CallToolsParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1219,17 +1220,17 @@ pub struct CallToolsParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolsResult {
-    /// What the model is shown.
+    /// The content for the model.
     pub content: Vec<TextContent>,
-    /// The same for programs; its shape is the tool's own.
+    /// The same content for programs, in the tool's own format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Box<RawValue>>,
-    /// True where the tool ran and failed; the content says why.
+    /// True if the tool ran and failed; the content says why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
 }
 
-/// A piece of tool output that is text.
+/// A piece of text output of a tool.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TextContent {
@@ -1247,7 +1248,7 @@ pub struct RegisterMemoryParams {
     pub name: String,
     /// When to ask the source.
     pub injection_points: Vec<InjectionPoint>,
-    /// Largest share of this source in one compilation, in tokens.
+    /// Maximum tokens of this source in one compilation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<i64>,
 }
@@ -1256,7 +1257,7 @@ pub struct RegisterMemoryParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegisterMemoryResult {
-    /// True: the source is asked from now on, as long as the connection lives.
+    /// Always true: the source is asked from now on, as long as the connection lives.
     pub registered: bool,
 }
 
@@ -1272,7 +1273,7 @@ pub struct UnregisterMemoryParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnregisterMemoryResult {
-    /// False where no source of this name was registered.
+    /// False if no source of this name was registered.
     pub unregistered: bool,
 }
 
@@ -1284,10 +1285,10 @@ pub struct CompileMemoryParams {
     pub agent_id: AgentId,
     /// Which sources to ask.
     pub injection_point: InjectionPoint,
-    /// The session; with it, pieces that were injected before are left out.
+    /// The session; if given, fragments already injected into it are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Text of the user that the memory should fit.
+    /// Text of the user, to which the memory should be relevant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Budget of the compilation, in tokens; absent means the configured one.
@@ -1306,7 +1307,7 @@ pub struct CompileMemoryResult {
     pub final_content: String,
     /// Size of the text, in tokens.
     pub tokens: i64,
-    /// True where a model has rewritten fragments into one text.
+    /// True if a model rewrote fragments into one text.
     pub synthesized: bool,
     /// Every fragment that was considered.
     pub fragments: Vec<CompiledFragment>,
@@ -1316,11 +1317,11 @@ pub struct CompileMemoryResult {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompiledFragment {
-    /// The source that it came from.
+    /// The source of the fragment.
     pub plugin_name: String,
     /// The text as the source supplied it.
     pub content: String,
-    /// Size that was reckoned with, in tokens.
+    /// Size used for the budget, in tokens.
     pub tokens: i64,
     /// 0 to 100.
     pub priority: f64,
@@ -1328,7 +1329,7 @@ pub struct CompiledFragment {
     pub included: bool,
 }
 
-/// Params of `engine/list`: nothing.
+/// Params of `engine/list`: empty.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListEngineParams {}
@@ -1366,7 +1367,7 @@ pub struct EngineListing {
     pub fallback_for: Option<FallbackFor>,
     /// True for the engine that serves this connection.
     pub active: bool,
-    /// True where the engine could be selected now.
+    /// True if the engine can be selected now.
     pub available: bool,
     /// Why it is not available, and what to fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -1386,26 +1387,26 @@ pub struct DoctorEngineParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DoctorEngineResult {
-    /// True where every check is.
+    /// True if every check is ok.
     pub ok: bool,
-    /// What was looked at, in a stable order.
+    /// All checks, in a stable order.
     pub checks: Vec<DoctorCheck>,
-    /// Set where a shadow is configured.
+    /// Present if a shadow engine is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowReport>,
 }
 
-/// One thing that was looked at.
+/// One diagnostic check.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DoctorCheck {
     /// Short stable name, such as `store`.
     pub name: String,
-    /// True where nothing has to be done.
+    /// True if nothing needs to be done.
     pub ok: bool,
-    /// What was found.
+    /// The finding.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
@@ -1418,44 +1419,44 @@ pub struct ShadowReport {
     pub primary: ShadowSide,
     /// The engine whose answers were not.
     pub shadow: ShadowSide,
-    /// Requests that both have answered.
+    /// Requests that both engines answered.
     pub compared: i64,
-    /// Share of what the primary sent, in bytes, that the shadow would have sent too, word for
-    /// word.
+    /// Share of the bytes the primary sent that the shadow would have sent too, verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
-    /// Requests that the shadow is still to be asked.
+    /// Requests still queued for the shadow.
     pub waiting: i64,
-    /// Requests that it was never asked, since too many were waiting or it was left alone.
+    /// Requests the shadow never received, because its queue was full or it was suspended.
     pub dropped: i64,
-    /// Requests that it was not compared on, since the session went on in between.
+    /// Requests not compared, because the session changed in the meantime.
     pub outdated: i64,
-    /// Why it did not answer last, where it did not.
+    /// Why its last answer failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// What one of two engines that are compared has answered.
+/// Statistics of one of the two engines compared.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowSide {
-    /// Its id; of the primary, the one that serves where nothing else is configured.
+    /// Id of the engine; for the primary, of the engine that serves by default.
     pub engine: String,
     /// Answers to `context/assemble` that were compared.
     pub answers: i64,
-    /// Requests that it could not answer; of the shadow only, since the host sees the others.
+    /// Requests it failed to answer; counted for the shadow only, since the host sees the
+    /// primary's.
     pub failures: i64,
     /// Answers that a provider would refuse.
     pub invalid: i64,
-    /// Tokens of an answer, on average.
+    /// Mean tokens per answer.
     pub mean_tokens: i64,
-    /// Share of the answer before, in bytes, that the next one of the session begins with: for
-    /// caches.
+    /// Share of the previous answer, in bytes, that the session's next answer begins with: what
+    /// caches hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix_kept: Option<f64>,
-    /// Milliseconds within which half of the newest answers came.
+    /// Median latency of the newest answers, in milliseconds.
     pub p50_ms: f64,
-    /// Milliseconds within which 95 of 100 of them came.
+    /// 95th percentile of their latency, in milliseconds.
     pub p95_ms: f64,
 }
 
@@ -1473,12 +1474,12 @@ pub struct ConfigureSessionParams {
     /// Engine to use from the next call on; absent keeps the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineId>,
-    /// Settings of the engine; they replace the earlier ones, absent keeps those.
+    /// Settings of the engine; they replace the earlier ones. Absent keeps those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Box<RawValue>>,
 }
 
-/// Result of `session/configure`: the settings from now on.
+/// Result of `session/configure`: the settings now in force.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigureSessionResult {
@@ -1498,8 +1499,8 @@ pub struct PinSessionParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1533,8 +1534,8 @@ pub struct UnpinSessionParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1561,8 +1562,8 @@ pub struct PinsSessionParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1606,8 +1607,8 @@ pub struct TruncateSessionParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1634,8 +1635,8 @@ pub struct ForkSessionParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1667,8 +1668,8 @@ pub struct SummariesSessionParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1769,8 +1770,8 @@ pub struct GetSessionParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1826,8 +1827,8 @@ pub struct ExportSessionParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1866,8 +1867,8 @@ pub struct ExportedMessage {
     /// The message, byte for byte.
     pub message: Message,
     /// Fenced parts of its text that this server wrote, such as memory that the host stored
-    /// with the message. Each is given as it stands in the text. No other server can verify
-    /// them, so an import leaves them out.
+    /// with the message. Each is quoted exactly. No other server can verify them, so an import
+    /// leaves them out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issued: Option<Vec<String>>,
 }
@@ -1881,8 +1882,8 @@ pub struct DeleteSessionParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1906,15 +1907,15 @@ pub struct CompleteRuntimeParams {
     pub purpose: CompletionPurpose,
     /// The conversation to complete.
     pub messages: Vec<PromptMessage>,
-    /// Instructions that go before it.
+    /// Instructions that precede the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// Largest answer, in tokens.
     pub max_tokens: i64,
-    /// Model that the configuration asks for; the host decides.
+    /// Model that the configuration requests; the host decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The session on whose behalf this is asked.
+    /// The session for which the completion is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
 }
@@ -1925,7 +1926,7 @@ pub struct CompleteRuntimeParams {
 pub struct PromptMessage {
     /// Who speaks.
     pub role: PromptRole,
-    /// What is said.
+    /// The text.
     pub content: String,
 }
 
@@ -1938,22 +1939,22 @@ pub struct CompleteRuntimeResult {
     /// The model that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What it took.
+    /// Its token usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<CompletionUsage>,
 }
 
-/// Tokens that a completion took.
+/// Token usage of a completion.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompletionUsage {
-    /// Tokens that went in.
+    /// Tokens of the input.
     pub input_tokens: i64,
-    /// Tokens that came out.
+    /// Tokens of the output.
     pub output_tokens: i64,
 }
 
-/// Params of `runtime/compact`: those of `context/compact`, handed on.
+/// Params of `runtime/compact`: those of `context/compact`, passed on.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactRuntimeParams {
@@ -1962,8 +1963,8 @@ pub struct CompactRuntimeParams {
     /// The agent's alias for the session; it refers to the session it was last used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Owner of the session: the first agent that uses it. For other agents the session does
-    /// not exist.
+    /// Owner of the session: the first agent that uses it. To other agents the session does not
+    /// exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Token under which the server reports progress by `$/progress`.
@@ -1989,7 +1990,7 @@ pub struct CompactRuntimeParams {
     pub custom_instructions: Option<String>,
 }
 
-/// Result of `runtime/compact`: that of `context/compact`, handed back.
+/// Result of `runtime/compact`: passed back as that of `context/compact`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactRuntimeResult {
@@ -2003,7 +2004,7 @@ pub struct CompactRuntimeResult {
     /// What was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<CompactionResult>,
-    /// Present if the selected engine did not do this, with the reason.
+    /// Present if the selected engine did not serve this request, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_for: Option<FallbackFor>,
 }
@@ -2012,12 +2013,12 @@ pub struct CompactRuntimeResult {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RewriteTranscriptRuntimeParams {
-    /// The session whose transcript is meant.
+    /// The session whose transcript to rewrite.
     pub session_id: SessionId,
     /// Alias of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// What to replace; a message that is not named stays.
+    /// The replacements; other messages stay.
     pub replacements: Vec<TranscriptReplacement>,
 }
 
@@ -2035,7 +2036,7 @@ pub struct TranscriptReplacement {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RewriteTranscriptRuntimeResult {
-    /// True where the transcript is another one now.
+    /// True if the transcript has changed.
     pub changed: bool,
     /// Number of bytes by which it shrank.
     pub bytes_freed: i64,
@@ -2050,19 +2051,19 @@ pub struct RewriteTranscriptRuntimeResult {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetContextMemoryParams {
-    /// Name of the source, as it was registered.
+    /// Name under which the source was registered.
     pub name: String,
     /// Agent for whose prompt this is.
     pub agent_id: AgentId,
     /// Why the source is asked.
     pub injection_point: InjectionPoint,
-    /// The session, where there is one.
+    /// The session, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// Alias of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Text of the user that the memory should fit.
+    /// Text of the user, to which the memory should be relevant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
 }
@@ -2084,7 +2085,7 @@ pub struct MemoryFragment {
     pub id: Option<String>,
     /// The text.
     pub content: String,
-    /// Size in tokens; where it is missing or not positive the server estimates.
+    /// Size in tokens; if absent or not positive, the server estimates it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<f64>,
     /// 0 to 100; the lowest is cut first. Absent means `50`.
@@ -2098,7 +2099,7 @@ pub struct MemoryFragment {
     pub synthesize: Option<bool>,
 }
 
-/// Params of `memory/contextInjected`: what a compilation has produced.
+/// Params of `memory/contextInjected`: the outcome of a compilation.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextInjectedMemoryParams {
@@ -2108,13 +2109,13 @@ pub struct ContextInjectedMemoryParams {
     pub injection_point: InjectionPoint,
     /// Every fragment that was considered.
     pub fragments: Vec<CompiledFragment>,
-    /// True where a model has rewritten fragments into one text.
+    /// True if a model rewrote fragments into one text.
     pub synthesized: bool,
     /// The text that the answer carries.
     pub final_content: String,
     /// When it was compiled.
     pub timestamp: String,
-    /// The session, where there is one.
+    /// The session, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
 }
@@ -2145,7 +2146,7 @@ pub struct ListChangedToolsParams {
 pub struct WorkDoneProgressBegin {
     /// Tells the variants apart.
     pub kind: String,
-    /// What is being done, such as `Compacting`.
+    /// Title of the work, such as `Compacting`.
     pub title: String,
     /// Whether cancelling the request stops the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -2167,7 +2168,7 @@ pub struct WorkDoneProgressReport {
     /// Whether cancelling the request stops the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellable: Option<bool>,
-    /// Detail of the present step.
+    /// Detail of the current step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Percentage done, 0 to 100, never falling.
@@ -2220,7 +2221,7 @@ pub struct InvalidParamsData {
     /// JSON Pointer into the params; empty for the params as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// What would have been accepted, such as protocol versions.
+    /// Values that would be accepted, such as protocol versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supported: Option<Vec<String>>,
     /// Dialect of the session, if the connection has another one.
@@ -2239,7 +2240,7 @@ pub struct EngineUnavailableData {
     /// The engine that was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_id: Option<EngineId>,
-    /// Host capabilities that the engine needs and the host does not declare.
+    /// Host capabilities that the engine requires and the host did not declare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_capabilities: Option<Vec<String>>,
 }

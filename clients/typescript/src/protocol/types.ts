@@ -6,7 +6,7 @@ export type JsonObject = { [member: string]: unknown };
 /** Trace level of the server. */
 export type TraceValue = "off" | "messages" | "verbose" | (string & {});
 
-/** What a host can declare; servers ignore unknown names. */
+/** Capability that a host can declare; servers ignore unknown names. */
 export type HostCapability = "runtime/complete" | "runtime/compact" | "runtime/rewriteTranscript" | "memory/getContext" | "session/changed" | "assembleDelta" | "ownsHistory" | (string & {});
 
 /** Dialect of messages: chat completions, Responses items, Anthropic messages, pi AgentMessage. */
@@ -66,7 +66,7 @@ export type ProjectionMode = "per_turn" | "thread_bootstrap" | (string & {});
 /** Compact to the budget, or to the engine's own threshold; other values are refused. */
 export type CompactionTarget = "budget" | "threshold";
 
-/** What became of a turn that was to be committed. */
+/** Outcome of committing a turn. */
 export type CommitStatus = "committed" | "duplicate" | (string & {});
 
 /** How the host should react before it calls the model. */
@@ -244,13 +244,13 @@ export interface Limits {
   defaultTokenBudget: number;
 }
 
-/** Params of `initialized`: nothing. */
+/** Params of `initialized`: empty. */
 export type InitializedParams = Record<string, never>;
 
-/** Params of `shutdown`: nothing. */
+/** Params of `shutdown`: empty. */
 export type ShutdownParams = Record<string, never>;
 
-/** Params of `exit`: nothing. */
+/** Params of `exit`: empty. */
 export type ExitParams = Record<string, never>;
 
 /** Params of `$/cancelRequest`. */
@@ -299,7 +299,7 @@ export interface BootstrapContextParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -309,19 +309,19 @@ export interface BootstrapContextParams {
   sessionFile?: string | null | undefined;
   /** Name of the importer for the file; if absent, the server detects it. */
   sessionFileFormat?: string | null | undefined;
-  /** Import in steps; meanwhile reading requests proceed, and storing ones wait for the end. */
+  /** Import in steps; meanwhile reading requests proceed and storing requests wait for the end. */
   background?: boolean | null | undefined;
 }
 
 /** Result of `context/bootstrap`. */
 export interface BootstrapContextResult {
-  /** True if something new was stored. */
+  /** True if new messages were stored. */
   bootstrapped: boolean;
   /** How many messages were stored. */
   importedMessages: number;
   /** Why nothing was stored. */
   reason?: string | null | undefined;
-  /** Present if the selected engine did not do this, with the reason. */
+  /** Present if the selected engine did not serve this request, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -331,7 +331,7 @@ export interface IngestContextParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -353,13 +353,13 @@ export interface IngestContextResult {
   ingested: boolean;
   /** Id under which the message is stored. */
   messageId: MessageId;
-  /** The turn that it belongs to; empty if nothing is stored, as with `legacy`. */
+  /** The turn of the message; empty if nothing is stored, as with `legacy`. */
   turnId: string;
   /** The message as people should see it, if different. */
   displayMessage?: Message | null | undefined;
   /** Why nothing was stored, such as `duplicate` or `conflict`. */
   reason?: string | null | undefined;
-  /** Present if the selected engine did not do this, with the reason. */
+  /** Present if the selected engine did not serve this request, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -369,7 +369,7 @@ export interface IngestBatchContextParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -387,7 +387,7 @@ export interface IngestBatchContextResult {
   ingestedCount: number;
   /** Ids under which the messages are stored, one for each. */
   messageIds: readonly MessageId[];
-  /** Present if the selected engine did not do this, with the reason. */
+  /** Present if the selected engine did not serve this request, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -397,7 +397,7 @@ export interface AssembleContextParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -446,7 +446,7 @@ export interface AssembleContextResult {
   promptAuthority?: PromptAuthority | null | undefined;
   /** Present if `projection` requested it. */
   contextProjection?: ContextProjection | null | undefined;
-  /** Present if the selected engine did not give this answer, with the reason. */
+  /** Present if another engine gave this answer, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -462,13 +462,13 @@ export interface MessageEdit {
 
 /** The part of the list that the next result of the same epoch repeats. */
 export interface StablePrefix {
-  /** Messages in it: a cache breakpoint belongs behind them. */
+  /** Messages in it: a cache breakpoint belongs after them. */
   messageCount: number;
   /** Tokens in it. */
   tokens: number;
 }
 
-/** What one kind of content takes of the answer. */
+/** The share of the answer that one kind of content takes. */
 export interface CompositionPart {
   /** Where the content comes from. */
   kind: ContentKind;
@@ -482,9 +482,9 @@ export interface CompositionPart {
 export interface ContextProjection {
   /** `per_turn` goes with every turn, `thread_bootstrap` begins a new thread. */
   mode: ProjectionMode;
-  /** Identifies the thread: with another value the backend must start a new one. */
+  /** Identifies the thread: if the value differs, the backend must start a new one. */
   epoch: string;
-  /** Hash of what the projection was made from. */
+  /** Hash of the projection's source. */
   fingerprint: string;
   /** What goes before the conversation. */
   developerInstructions: string;
@@ -498,7 +498,7 @@ export interface CompactContextParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -526,7 +526,7 @@ export interface CompactContextResult {
   reason?: string | null | undefined;
   /** What was done. */
   result?: CompactionResult | null | undefined;
-  /** Present if the selected engine did not do this, with the reason. */
+  /** Present if the selected engine did not serve this request, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -550,7 +550,7 @@ export interface AfterTurnContextParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -568,9 +568,9 @@ export interface AfterTurnContextParams {
   autoCompactionSummary?: string | null | undefined;
 }
 
-/** Result of `context/afterTurn`: nothing where all went well. */
+/** Result of `context/afterTurn`: empty if all went well. */
 export interface AfterTurnContextResult {
-  /** Present if the selected engine did not do this, with the reason. */
+  /** Present if the selected engine did not serve this request, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -580,11 +580,11 @@ export interface CommitTurnContextParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
-  /** Names the turn; the same key is committed once. */
+  /** Names the turn; each key is committed only once. */
   advancementKey: string;
   /** The turn's messages. */
   messages: readonly Message[];
@@ -600,7 +600,7 @@ export interface CommitTurnContextParams {
 export interface CommitTurnContextResult {
   /** `duplicate` if the key was committed before. */
   status: CommitStatus;
-  /** Present if the selected engine did not do this, with the reason. */
+  /** Present if the selected engine did not serve this request, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -610,7 +610,7 @@ export interface MaintainContextParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -628,7 +628,7 @@ export interface MaintainContextResult {
   rewrittenEntries: number;
   /** Why nothing was done. */
   reason?: string | null | undefined;
-  /** Present if the selected engine did not do this, with the reason. */
+  /** Present if the selected engine did not serve this request, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -638,7 +638,7 @@ export interface PreflightContextParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -658,7 +658,7 @@ export interface PreflightContextResult {
   estimatedTokens: number;
   /** How the host should react before it calls the model. */
   action: PreflightAction;
-  /** Present if the selected engine did not do this, with the reason. */
+  /** Present if the selected engine did not serve this request, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
@@ -668,7 +668,7 @@ export interface ExplainContextParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -702,11 +702,11 @@ export interface ContextDecision {
   by?: string | null | undefined;
 }
 
-/** Something in an answer that is no message of the session. */
+/** Content of an answer that is not a message of the session. */
 export interface InjectedItem {
   /** The memory source or engine that it came from. */
   pluginName: string;
-  /** Why it was asked. */
+  /** When its source was asked: at session start, or for this prompt. */
   injectionPoint: InjectionPoint;
   /** Its size, in tokens. */
   tokens: number;
@@ -722,7 +722,7 @@ export interface DisposeContextParams {
   workDoneToken?: number | string | null | undefined;
 }
 
-/** Result of `context/dispose`: nothing. */
+/** Result of `context/dispose`: empty. */
 export type DisposeContextResult = Record<string, never>;
 
 /** Params of `subagent/prepareSpawn`. */
@@ -733,19 +733,19 @@ export interface PrepareSpawnSubagentParams {
   childSessionKey: SessionKey;
   /** `fork` starts the child from a snapshot of the parent, `isolated` starts it empty. */
   contextMode: SpawnMode;
-  /** Id of the parent's session, where the host knows it. */
+  /** Id of the parent's session, if the host knows it. */
   parentSessionId?: SessionId | null | undefined;
-  /** Id of the child's session, where the host knows it. */
+  /** Id of the child's session, if the host knows it. */
   childSessionId?: SessionId | null | undefined;
   /** The host's locator of the parent's transcript; never opened. */
   parentSessionFile?: string | null | undefined;
   /** The host's locator of the child's transcript; never opened. */
   childSessionFile?: string | null | undefined;
-  /** The agent that spawns; it forks sessions of its own alone. */
+  /** The agent that spawns; it can fork only its own sessions. */
   agentId?: AgentId | null | undefined;
-  /** The agent that the child belongs to; without it, that is `agentId`. */
+  /** Owner of the child; defaults to `agentId`. */
   childAgentId?: AgentId | null | undefined;
-  /** The preparation is swept after so many milliseconds. */
+  /** Milliseconds after which the preparation is swept. */
   ttlMs?: number | null | undefined;
   /** Token under which the server reports progress. */
   workDoneToken?: number | string | null | undefined;
@@ -753,15 +753,15 @@ export interface PrepareSpawnSubagentParams {
 
 /** Result of `subagent/prepareSpawn`. */
 export interface PrepareSpawnSubagentResult {
-  /** What to roll back by; absent where nothing was prepared. */
+  /** Id for `subagent/rollbackSpawn`; absent if nothing was prepared. */
   preparationId?: string | null | undefined;
 }
 
 /** Params of `subagent/rollbackSpawn`. */
 export interface RollbackSpawnSubagentParams {
-  /** The preparation to take back. */
+  /** The preparation to roll back. */
   preparationId: string;
-  /** The agent that spawned; of another one the preparation is unknown. */
+  /** The agent that spawned; preparations of other agents are unknown to it. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress. */
   workDoneToken?: number | string | null | undefined;
@@ -769,7 +769,7 @@ export interface RollbackSpawnSubagentParams {
 
 /** Result of `subagent/rollbackSpawn`. */
 export interface RollbackSpawnSubagentResult {
-  /** False where the preparation is unknown, or the child has stored something already. */
+  /** False if the preparation is unknown, or the child has already stored something. */
   rolledBack: boolean;
 }
 
@@ -779,26 +779,26 @@ export interface EndedSubagentParams {
   childSessionKey: SessionKey;
   /** `deleted` erases the child's data, if it was spawned; the other reasons keep it. */
   reason: EndReason;
-  /** The agent that spawned; what another one has spawned is left alone. */
+  /** The agent that spawned; children of other agents are left alone. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress. */
   workDoneToken?: number | string | null | undefined;
 }
 
-/** Result of `subagent/ended`: nothing. */
+/** Result of `subagent/ended`: empty. */
 export type EndedSubagentResult = Record<string, never>;
 
 /** Params of `tools/list`. */
 export interface ListToolsParams {
   /** List the tools of this session's engine; absent means the connection's engine. */
   sessionId?: SessionId | null | undefined;
-  /** Agent on whose behalf the list is asked for. */
+  /** Agent that requests the list. */
   agentId?: AgentId | null | undefined;
 }
 
 /** Result of `tools/list`. */
 export interface ListToolsResult {
-  /** The tools that the engine offers; empty for engines without. */
+  /** The tools that the engine offers; may be empty. */
   tools: readonly ToolDefinition[];
 }
 
@@ -818,7 +818,7 @@ export interface CallToolsParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -830,15 +830,15 @@ export interface CallToolsParams {
 
 /** Result of `tools/call`. */
 export interface CallToolsResult {
-  /** What the model is shown. */
+  /** The content for the model. */
   content: readonly TextContent[];
-  /** The same for programs; its shape is the tool's own. */
+  /** The same content for programs, in the tool's own format. */
   structuredContent?: JsonObject | null | undefined;
-  /** True where the tool ran and failed; the content says why. */
+  /** True if the tool ran and failed; the content says why. */
   isError?: boolean | null | undefined;
 }
 
-/** A piece of tool output that is text. */
+/** A piece of text output of a tool. */
 export interface TextContent {
   /** Tells the variants apart. */
   type: "text";
@@ -852,13 +852,13 @@ export interface RegisterMemoryParams {
   name: string;
   /** When to ask the source. */
   injectionPoints: readonly InjectionPoint[];
-  /** Largest share of this source in one compilation, in tokens. */
+  /** Maximum tokens of this source in one compilation. */
   tokenBudget?: number | null | undefined;
 }
 
 /** Result of `memory/register`. */
 export interface RegisterMemoryResult {
-  /** True: the source is asked from now on, as long as the connection lives. */
+  /** Always true: the source is asked from now on, as long as the connection lives. */
   registered: boolean;
 }
 
@@ -870,7 +870,7 @@ export interface UnregisterMemoryParams {
 
 /** Result of `memory/unregister`. */
 export interface UnregisterMemoryResult {
-  /** False where no source of this name was registered. */
+  /** False if no source of this name was registered. */
   unregistered: boolean;
 }
 
@@ -880,9 +880,9 @@ export interface CompileMemoryParams {
   agentId: AgentId;
   /** Which sources to ask. */
   injectionPoint: InjectionPoint;
-  /** The session; with it, pieces that were injected before are left out. */
+  /** The session; if given, fragments already injected into it are left out. */
   sessionId?: SessionId | null | undefined;
-  /** Text of the user that the memory should fit. */
+  /** Text of the user, to which the memory should be relevant. */
   prompt?: string | null | undefined;
   /** Budget of the compilation, in tokens; absent means the configured one. */
   tokenBudget?: number | null | undefined;
@@ -896,7 +896,7 @@ export interface CompileMemoryResult {
   finalContent: string;
   /** Size of the text, in tokens. */
   tokens: number;
-  /** True where a model has rewritten fragments into one text. */
+  /** True if a model rewrote fragments into one text. */
   synthesized: boolean;
   /** Every fragment that was considered. */
   fragments: readonly CompiledFragment[];
@@ -904,11 +904,11 @@ export interface CompileMemoryResult {
 
 /** What became of one fragment. */
 export interface CompiledFragment {
-  /** The source that it came from. */
+  /** The source of the fragment. */
   pluginName: string;
   /** The text as the source supplied it. */
   content: string;
-  /** Size that was reckoned with, in tokens. */
+  /** Size used for the budget, in tokens. */
   tokens: number;
   /** 0 to 100. */
   priority: number;
@@ -916,7 +916,7 @@ export interface CompiledFragment {
   included: boolean;
 }
 
-/** Params of `engine/list`: nothing. */
+/** Params of `engine/list`: empty. */
 export type ListEngineParams = Record<string, never>;
 
 /** Result of `engine/list`. */
@@ -945,7 +945,7 @@ export interface EngineListing {
   fallbackFor?: FallbackFor | null | undefined;
   /** True for the engine that serves this connection. */
   active: boolean;
-  /** True where the engine could be selected now. */
+  /** True if the engine can be selected now. */
   available: boolean;
   /** Why it is not available, and what to fix. */
   reason?: string | null | undefined;
@@ -959,23 +959,23 @@ export interface DoctorEngineParams {
 
 /** Result of `engine/doctor`. */
 export interface DoctorEngineResult {
-  /** True where every check is. */
+  /** True if every check is ok. */
   ok: boolean;
-  /** What was looked at, in a stable order. */
+  /** All checks, in a stable order. */
   checks: readonly DoctorCheck[];
-  /** Set where a shadow is configured. */
+  /** Present if a shadow engine is configured. */
   shadow?: ShadowReport | null | undefined;
 }
 
-/** One thing that was looked at. */
+/** One diagnostic check. */
 export interface DoctorCheck {
   /** Short stable name, such as `store`. */
   name: string;
-  /** True where nothing has to be done. */
+  /** True if nothing needs to be done. */
   ok: boolean;
-  /** What was found. */
+  /** The finding. */
   message: string;
-  /** What to do about it. */
+  /** How to fix it. */
   fix?: string | null | undefined;
 }
 
@@ -985,37 +985,39 @@ export interface ShadowReport {
   primary: ShadowSide;
   /** The engine whose answers were not. */
   shadow: ShadowSide;
-  /** Requests that both have answered. */
+  /** Requests that both engines answered. */
   compared: number;
-  /** Share of what the primary sent, in bytes, that the shadow would have sent too, word for word. */
+  /** Share of the bytes the primary sent that the shadow would have sent too, verbatim. */
   coverage?: number | null | undefined;
-  /** Requests that the shadow is still to be asked. */
+  /** Requests still queued for the shadow. */
   waiting: number;
-  /** Requests that it was never asked, since too many were waiting or it was left alone. */
+  /** Requests the shadow never received, because its queue was full or it was suspended. */
   dropped: number;
-  /** Requests that it was not compared on, since the session went on in between. */
+  /** Requests not compared, because the session changed in the meantime. */
   outdated: number;
-  /** Why it did not answer last, where it did not. */
+  /** Why its last answer failed, if it did. */
   problem?: string | null | undefined;
 }
 
-/** What one of two engines that are compared has answered. */
+/** Statistics of one of the two engines compared. */
 export interface ShadowSide {
-  /** Its id; of the primary, the one that serves where nothing else is configured. */
+  /** Id of the engine; for the primary, of the engine that serves by default. */
   engine: string;
   /** Answers to `context/assemble` that were compared. */
   answers: number;
-  /** Requests that it could not answer; of the shadow only, since the host sees the others. */
+  /** Requests it failed to answer; counted for the shadow only, since the host sees the primary's. */
   failures: number;
   /** Answers that a provider would refuse. */
   invalid: number;
-  /** Tokens of an answer, on average. */
+  /** Mean tokens per answer. */
   meanTokens: number;
-  /** Share of the answer before, in bytes, that the next one of the session begins with: for caches. */
+  /**
+   * Share of the previous answer, in bytes, that the session's next answer begins with: what caches hit.
+   */
   prefixKept?: number | null | undefined;
-  /** Milliseconds within which half of the newest answers came. */
+  /** Median latency of the newest answers, in milliseconds. */
   p50Ms: number;
-  /** Milliseconds within which 95 of 100 of them came. */
+  /** 95th percentile of their latency, in milliseconds. */
   p95Ms: number;
 }
 
@@ -1030,11 +1032,11 @@ export interface ConfigureSessionParams {
   agentId?: AgentId | null | undefined;
   /** Engine to use from the next call on; absent keeps the current one. */
   engine?: EngineId | null | undefined;
-  /** Settings of the engine; they replace the earlier ones, absent keeps those. */
+  /** Settings of the engine; they replace the earlier ones. Absent keeps those. */
   config?: JsonObject | null | undefined;
 }
 
-/** Result of `session/configure`: the settings from now on. */
+/** Result of `session/configure`: the settings now in force. */
 export interface ConfigureSessionResult {
   /** Id of the engine. */
   engine: EngineId;
@@ -1051,7 +1053,7 @@ export interface PinSessionParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1075,7 +1077,7 @@ export interface UnpinSessionParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1095,7 +1097,7 @@ export interface PinsSessionParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1127,7 +1129,7 @@ export interface TruncateSessionParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1147,7 +1149,7 @@ export interface ForkSessionParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1171,7 +1173,7 @@ export interface SummariesSessionParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1251,7 +1253,7 @@ export interface GetSessionParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1295,7 +1297,7 @@ export interface ExportSessionParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1327,7 +1329,7 @@ export interface ExportedMessage {
   message: Message;
   /**
    * Fenced parts of its text that this server wrote, such as memory that the host stored with the message.
-   * Each is given as it stands in the text. No other server can verify them, so an import leaves them out.
+   * Each is quoted exactly. No other server can verify them, so an import leaves them out.
    */
   issued?: readonly string[] | null | undefined;
 }
@@ -1338,7 +1340,7 @@ export interface DeleteSessionParams {
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1356,13 +1358,13 @@ export interface CompleteRuntimeParams {
   purpose: CompletionPurpose;
   /** The conversation to complete. */
   messages: readonly PromptMessage[];
-  /** Instructions that go before it. */
+  /** Instructions that precede the conversation. */
   systemPrompt?: string | null | undefined;
   /** Largest answer, in tokens. */
   maxTokens: number;
-  /** Model that the configuration asks for; the host decides. */
+  /** Model that the configuration requests; the host decides. */
   model?: string | null | undefined;
-  /** The session on whose behalf this is asked. */
+  /** The session for which the completion is requested. */
   sessionId?: SessionId | null | undefined;
 }
 
@@ -1370,7 +1372,7 @@ export interface CompleteRuntimeParams {
 export interface PromptMessage {
   /** Who speaks. */
   role: PromptRole;
-  /** What is said. */
+  /** The text. */
   content: string;
 }
 
@@ -1380,25 +1382,25 @@ export interface CompleteRuntimeResult {
   text: string;
   /** The model that wrote it. */
   model?: string | null | undefined;
-  /** What it took. */
+  /** Its token usage. */
   usage?: CompletionUsage | null | undefined;
 }
 
-/** Tokens that a completion took. */
+/** Token usage of a completion. */
 export interface CompletionUsage {
-  /** Tokens that went in. */
+  /** Tokens of the input. */
   inputTokens: number;
-  /** Tokens that came out. */
+  /** Tokens of the output. */
   outputTokens: number;
 }
 
-/** Params of `runtime/compact`: those of `context/compact`, handed on. */
+/** Params of `runtime/compact`: those of `context/compact`, passed on. */
 export interface CompactRuntimeParams {
   /** The session: a key that the host chooses. */
   sessionId: SessionId;
   /** The agent's alias for the session; it refers to the session it was last used with. */
   sessionKey?: SessionKey | null | undefined;
-  /** Owner of the session: the first agent that uses it. For other agents the session does not exist. */
+  /** Owner of the session: the first agent that uses it. To other agents the session does not exist. */
   agentId?: AgentId | null | undefined;
   /** Token under which the server reports progress by `$/progress`. */
   workDoneToken?: number | string | null | undefined;
@@ -1416,7 +1418,7 @@ export interface CompactRuntimeParams {
   customInstructions?: string | null | undefined;
 }
 
-/** Result of `runtime/compact`: that of `context/compact`, handed back. */
+/** Result of `runtime/compact`: passed back as that of `context/compact`. */
 export interface CompactRuntimeResult {
   /** False if something failed; declining is not a failure. */
   ok: boolean;
@@ -1426,17 +1428,17 @@ export interface CompactRuntimeResult {
   reason?: string | null | undefined;
   /** What was done. */
   result?: CompactionResult | null | undefined;
-  /** Present if the selected engine did not do this, with the reason. */
+  /** Present if the selected engine did not serve this request, with the reason. */
   fallbackFor?: FallbackFor | null | undefined;
 }
 
 /** Params of `runtime/rewriteTranscript`. */
 export interface RewriteTranscriptRuntimeParams {
-  /** The session whose transcript is meant. */
+  /** The session whose transcript to rewrite. */
   sessionId: SessionId;
   /** Alias of the session. */
   sessionKey?: SessionKey | null | undefined;
-  /** What to replace; a message that is not named stays. */
+  /** The replacements; other messages stay. */
   replacements: readonly TranscriptReplacement[];
 }
 
@@ -1450,7 +1452,7 @@ export interface TranscriptReplacement {
 
 /** Result of `runtime/rewriteTranscript`. */
 export interface RewriteTranscriptRuntimeResult {
-  /** True where the transcript is another one now. */
+  /** True if the transcript has changed. */
   changed: boolean;
   /** Number of bytes by which it shrank. */
   bytesFreed: number;
@@ -1462,17 +1464,17 @@ export interface RewriteTranscriptRuntimeResult {
 
 /** Params of `memory/getContext`, a request to the host. */
 export interface GetContextMemoryParams {
-  /** Name of the source, as it was registered. */
+  /** Name under which the source was registered. */
   name: string;
   /** Agent for whose prompt this is. */
   agentId: AgentId;
   /** Why the source is asked. */
   injectionPoint: InjectionPoint;
-  /** The session, where there is one. */
+  /** The session, if there is one. */
   sessionId?: SessionId | null | undefined;
   /** Alias of the session. */
   sessionKey?: SessionKey | null | undefined;
-  /** Text of the user that the memory should fit. */
+  /** Text of the user, to which the memory should be relevant. */
   prompt?: string | null | undefined;
 }
 
@@ -1488,7 +1490,7 @@ export interface MemoryFragment {
   id?: string | null | undefined;
   /** The text. */
   content: string;
-  /** Size in tokens; where it is missing or not positive the server estimates. */
+  /** Size in tokens; if absent or not positive, the server estimates it. */
   tokens?: number | null | undefined;
   /** 0 to 100; the lowest is cut first. Absent means `50`. */
   priority?: number | null | undefined;
@@ -1498,7 +1500,7 @@ export interface MemoryFragment {
   synthesize?: boolean | null | undefined;
 }
 
-/** Params of `memory/contextInjected`: what a compilation has produced. */
+/** Params of `memory/contextInjected`: the outcome of a compilation. */
 export interface ContextInjectedMemoryParams {
   /** Agent for whose prompt this was. */
   agentId: AgentId;
@@ -1506,13 +1508,13 @@ export interface ContextInjectedMemoryParams {
   injectionPoint: InjectionPoint;
   /** Every fragment that was considered. */
   fragments: readonly CompiledFragment[];
-  /** True where a model has rewritten fragments into one text. */
+  /** True if a model rewrote fragments into one text. */
   synthesized: boolean;
   /** The text that the answer carries. */
   finalContent: string;
   /** When it was compiled. */
   timestamp: string;
-  /** The session, where there is one. */
+  /** The session, if there is one. */
   sessionId?: SessionId | null | undefined;
 }
 
@@ -1534,7 +1536,7 @@ export interface ListChangedToolsParams {
 export interface WorkDoneProgressBegin {
   /** Tells the variants apart. */
   kind: "begin";
-  /** What is being done, such as `Compacting`. */
+  /** Title of the work, such as `Compacting`. */
   title: string;
   /** Whether cancelling the request stops the work. */
   cancellable?: boolean | null | undefined;
@@ -1550,7 +1552,7 @@ export interface WorkDoneProgressReport {
   kind: "report";
   /** Whether cancelling the request stops the work. */
   cancellable?: boolean | null | undefined;
-  /** Detail of the present step. */
+  /** Detail of the current step. */
   message?: string | null | undefined;
   /** Percentage done, 0 to 100, never falling. */
   percentage?: number | null | undefined;
@@ -1590,7 +1592,7 @@ export interface InvalidParamsData {
   hint: string;
   /** JSON Pointer into the params; empty for the params as a whole. */
   path?: string | null | undefined;
-  /** What would have been accepted, such as protocol versions. */
+  /** Values that would be accepted, such as protocol versions. */
   supported?: readonly string[] | null | undefined;
   /** Dialect of the session, if the connection has another one. */
   messageFormat?: MessageFormat | null | undefined;
@@ -1604,7 +1606,7 @@ export interface EngineUnavailableData {
   hint: string;
   /** The engine that was selected. */
   engineId?: EngineId | null | undefined;
-  /** Host capabilities that the engine needs and the host does not declare. */
+  /** Host capabilities that the engine requires and the host did not declare. */
   missingCapabilities?: readonly string[] | null | undefined;
 }
 
