@@ -1,6 +1,6 @@
-"""Everything that the author of an engine imports.
+"""Everything that an engine author imports.
 
-Names are looked up when they are used: who imports a module of this package does not load the others.
+Names are resolved on first use: importing one module of this package does not load the others.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ _MODULES = {
     "session": ("History", "Session", "SpawnEndReason", "SpawnedSession", "Tail", "Timeline", "View"),
     "window": ("Window", "cut_window", "drop_turns", "keep_window", "tokens_of", "whole_window"),
 }
-"""What is in which module."""
+"""The names exported by each module."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What an engine is asked, and what it answers."""
+"""Requests to engines and their answers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["system", "summary", "activityLog", "recent", "memory", "recall"]
-"""What a part of the answer is for, as `composition` names it."""
+"""Kind of content in an answer, as named in `composition`."""
 
 
 class IncomingMessage(Struct, frozen=True, kw_only=True):
-    """A message that the host hands over."""
+    """A message received from the host."""
 
     raw: bytes
     message_id: str | None = None
@@ -26,21 +26,21 @@ class IncomingMessage(Struct, frozen=True, kw_only=True):
 
 
 class IngestOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a message."""
+    """The outcome of ingesting a message."""
 
     ingested: bool
     message_id: str = ""
     turn_id: str = ""
     display_message: bytes | None = None
-    """The message as users should see it, where that differs."""
+    """The message as users should see it, if that differs."""
     reason: str | None = None
 
 
 class AssembleRequest(Struct, frozen=True, kw_only=True):
-    """What the host asks to be put in front of the model."""
+    """The host's request for the model's context."""
 
     budget: int
-    """Tokens for everything that the answer holds; what the prompt needs is already taken off."""
+    """Tokens for the whole answer; the tokens of the prompt are already subtracted."""
     prompt: str = ""
     model: str | None = None
     available_tools: tuple[str, ...] = ()
@@ -48,25 +48,25 @@ class AssembleRequest(Struct, frozen=True, kw_only=True):
 
 
 class Kept(Struct, frozen=True):
-    """A message of the session that goes into the answer as it is."""
+    """A message of the session, included in the answer unchanged."""
 
     entry: Entry
     kind: Kind = "recent"
 
 
 class Made(Struct, frozen=True, kw_only=True):
-    """A text of the engine's that goes into the answer as a marked message."""
+    """A text by the engine, included in the answer as a marked message."""
 
     role: Literal["user", "assistant"]
     kind: Kind
     ref: str
-    """Names what the text stands for, such as a summary's node id."""
+    """Identifies the source of the text, such as a summary's node id."""
     text: str
     timestamp_ms: int
     covers: tuple[int, int] | None = None
-    """First and last position that the text stands for."""
+    """First and last position that the text represents."""
     lasting: bool = False
-    """True where memory or recall keeps its place in the answers to come."""
+    """True if recalled text or memory keeps its place in later answers."""
     quotes: tuple[tuple[int, str], ...] = ()
     """Positions of the messages that the text quotes, each with the reason, for `context/explain`."""
 
@@ -78,11 +78,11 @@ class Assembly(Struct, frozen=True, kw_only=True):
     system_prompt_addition: str | None = None
     user_message_append: str | None = None
     as_came: bool = False
-    """The host's list unchanged; heeded for `legacy` only."""
+    """Return the host's list unchanged; honoured for `legacy` only."""
 
 
 class CompactRequest(Struct, frozen=True, kw_only=True):
-    """What the host wants of a compaction."""
+    """The host's request to compact."""
 
     budget: int
     force: bool = False
@@ -93,7 +93,7 @@ class CompactRequest(Struct, frozen=True, kw_only=True):
 
 
 class CompactOutcome(Struct, frozen=True, kw_only=True):
-    """What a compaction did; `compacted` false with a reason where there was nothing to do."""
+    """The outcome of a compaction; if there was nothing to do, `compacted` is false and `reason` says why."""
 
     ok: bool = True
     compacted: bool
@@ -103,11 +103,11 @@ class CompactOutcome(Struct, frozen=True, kw_only=True):
     tokens_before: int = 0
     tokens_after: int | None = None
     details: bytes | None = None
-    """JSON for the host."""
+    """Further details for the host, as JSON."""
 
 
 class AfterTurnRequest(Struct, frozen=True, kw_only=True):
-    """What happened in a turn, after its messages were stored."""
+    """Facts about a finished turn whose messages are stored."""
 
     budget: int | None = None
     heartbeat: bool = False
@@ -124,7 +124,7 @@ class MaintainOutcome(Struct, frozen=True, kw_only=True):
 
 
 class PreflightOutcome(Struct, frozen=True, kw_only=True):
-    """Whether the next answer is going to fit."""
+    """Whether the next answer will fit."""
 
     fits: bool
     estimated_tokens: int
@@ -132,7 +132,7 @@ class PreflightOutcome(Struct, frozen=True, kw_only=True):
 
 
 class Overflow(Exception):
-    """Raised when even the minimum exceeds the budget (error 1002)."""
+    """Raised when even the minimum exceeds the budget (error 1002); `required` is in tokens."""
 
     def __init__(self, required: int) -> None:
         super().__init__(f"the minimum needs {required} tokens")

@@ -1,8 +1,8 @@
-"""What an engine implements; `calls` has what it is asked and answers, `session` what it is handed.
+"""The interface that engines implement; `calls` defines requests and answers, `session` the session they see.
 
-An engine decides what matters. It never sees the wire: it is handed entries, and answers with entries that
-it keeps and texts that it makes. Budget, validity, pairing of tool calls, size limits, time limits and the
-context epoch are enforced outside of it, the same way for every engine.
+An engine decides what matters. It never sees the wire: it receives entries, and answers with entries to keep
+and texts of its own. Budget, validity, pairing of tool calls, size limits, time limits and the context epoch
+are enforced outside, in the same way for every engine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class EngineInfo(Struct, frozen=True, kw_only=True):
-    """What an engine says about itself."""
+    """An engine's description of itself."""
 
     id: str
     name: str
@@ -46,44 +46,44 @@ class EngineInfo(Struct, frozen=True, kw_only=True):
 
 
 class ContextEngine:
-    """Base of every engine. Required: `info`, `ingest`, `assemble`, `compact`; the rest is optional.
+    """Base class of all engines. Required: `info`, `ingest`, `assemble`, `compact`; the rest is optional.
 
-    One instance serves all sessions. Calls of one session come one at a time, sessions side by side, except
-    that `compact` and `maintain` work on a snapshot while they wait for the host. Blocking work belongs into
-    `self.host.run_blocking`.
+    One instance serves all sessions concurrently. Calls for one session come one at a time, except that other
+    calls may run while `compact` and `maintain` wait for the host; those two see a snapshot. Use
+    `self.host.run_blocking` for blocking work.
     """
 
     info: ClassVar[EngineInfo]
     settings_model: ClassVar[type[BaseModel] | str | None] = None
     """The pydantic model of `plugins.entries.<id>.config`, or `module:Class` to import it when needed."""
     tools: ClassVar[Mapping[str, str]] = {}
-    """Tools for the model, by name, each as `module:Class` of an `AgentTool`."""
+    """Tools for the model: name to `module:Class` of an `AgentTool`."""
     buffers_episodes: ClassVar[bool] = False
-    """True where what was said in a turn is buffered for a back end, if the operator has configured one; it
-    is delivered behind the turns, at the latest on compact and dispose."""
+    """True if the conversation is buffered for the episode back end, provided the operator configured one.
+    Turns are delivered in the background, on compact and dispose at the latest."""
     shared_state: ClassVar[Collection[str] | None] = None
-    """Names of values that all views of a session share; what is saved under other names in a call about a
-    view is that view's alone. `None` where the engine does not know of views: then the values that it saves
-    elsewhere are shared, and the sidecar holds its answers of each view together."""
+    """Names of state values that all views of a session share; values saved under other names during a call
+    about a view belong to that view alone. `None` if the engine is unaware of views: then values saved in
+    other calls are shared, and the sidecar keeps the answers of each view consistent."""
     shortens_results: ClassVar[bool] = False
-    """True where the engine shortens old tool results itself, by what it knows of them; the sidecar's own
-    pruning leaves its sessions alone."""
+    """True if the engine shortens old tool results itself; the sidecar's pruning then leaves its sessions
+    alone."""
 
     def __init__(self, host: EngineHost) -> None:
         self.host = host
 
     @property
     def payload_tokens(self) -> int:
-        """Optional: tokens beyond which a tool result stands in answers as a reference; 0 for never."""
+        """Optional: tool results larger than this, in tokens, appear as references; 0 means never."""
         return 0
 
     @property
     def grant_tokens(self) -> int:
-        """Optional: tokens of a session's history that a child spawned in isolation may read; 0 for none."""
+        """Optional: tokens of a session's history that an isolated child may read; 0 means none."""
         return 0
 
     async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:
-        """Take in one message."""
+        """Ingest one message."""
         raise NotImplementedError
 
     async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
@@ -91,21 +91,21 @@ class ContextEngine:
         raise NotImplementedError
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
-        """Make room."""
+        """Shrink the context."""
         raise NotImplementedError
 
     async def take_note(self, session: Session, entry: Entry) -> None:
-        """Optional: look at a message that was just stored, so that the next answer is quick; a millisecond.
+        """Optional: preprocess a message just stored, within a millisecond, to speed up the next answer.
 
-        Called behind the acknowledgement while nothing else is to do, for built-in engines alone; an engine
-        must be able to do without.
+        Called after the acknowledgement when the sidecar is idle, for built-in engines only; an engine must
+        not depend on it.
         """
 
     async def after_turn(self, session: Session, request: AfterTurnRequest) -> None:
-        """Optional: react to a finished turn, whose messages are stored already."""
+        """Optional: react to a finished turn whose messages are stored."""
 
     async def maintain(self, session: Session, budget: int | None) -> MaintainOutcome:  # noqa: ARG002
-        """Optional: background work between turns."""
+        """Optional: do background work between turns."""
         return MaintainOutcome()
 
     async def preflight(self, session: Session, request: AssembleRequest) -> PreflightOutcome:
@@ -113,25 +113,25 @@ class ContextEngine:
         raise NotImplementedError
 
     async def prepare_spawn(self, parent: Session | None, spawn: SpawnedSession) -> None:
-        """Optional: a session is about to be spawned; its beginning is stored already.
+        """Optional: prepare for a child session whose initial history is already stored.
 
-        The spawn is kept durably and handed out by `Session.spawn` of the child until it ends. What is raised
-        here takes the preparation back. `parent` is `None` where it has no history.
+        The spawn is stored durably, and `Session.spawn` of the child returns it until the child ends. An
+        exception rolls the preparation back. `parent` is `None` if it has no history.
         """
 
     async def spawn_ended(self, spawn: SpawnedSession, reason: SpawnEndReason) -> None:
-        """Optional: a spawned session has ended, or its preparation was taken back."""
+        """Optional: react to the end of a spawned session, or to the rollback of its preparation."""
 
     def display(self, raw: bytes, role: Role, dialect: Dialect) -> bytes | None:  # noqa: ARG002
-        """Optional: a message as users should see it, `None` where that is the message itself; cheap."""
+        """Optional: a message as users should see it, `None` if unchanged; must be cheap."""
         return None
 
     async def dispose(self) -> None:
-        """Optional: flush and release; the instance is not used again."""
+        """Optional: flush and release resources; the instance is not used again."""
 
 
 class StoringEngine(ContextEngine):
-    """An engine whose messages the sidecar stores: durable, deduplicated, searchable."""
+    """An engine whose messages the sidecar stores: durable, deduplicated and searchable."""
 
     tools: ClassVar[Mapping[str, str]] = {
         "context_search": "sidecar.tools.context_search:ContextSearch",
@@ -140,9 +140,9 @@ class StoringEngine(ContextEngine):
     }
 
     async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:
-        """Store the message; engines that override this call it to store."""
+        """Store the message; overriding engines call this to store it."""
         return await self.host.store_message(session, message)
 
 
 OPTIONAL_MEMBERS = ("after_turn", "maintain", "preflight", "prepare_spawn", "spawn_ended", "dispose")
-"""Members that an engine may leave to the server; `implements` names those it has, in wire spelling."""
+"""Optional members; `implements` lists those that an engine defines, in wire spelling."""

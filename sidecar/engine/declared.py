@@ -1,4 +1,4 @@
-"""Reads from a folder which engines it declares, without importing anything of it."""
+"""Finds the engines that a folder declares, without importing its code."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import Any
 
 GROUP = "context_sidecar.engines"
 MOST_FILES = 200
-"""Python files of one folder that are looked into."""
-_PASSED_OVER = ("test", "build", "dist", "docs", "conftest", "setup", ".", "_")
+"""Maximum Python files scanned per folder."""
+_SKIPPED = ("test", "build", "dist", "docs", "conftest", "setup", ".", "_")
 
 
 class NothingDeclared(Exception):
-    """Raised when no engine can be found in a folder; the text says what to do."""
+    """Raised when a folder has no engine; the text says what to do."""
 
 
 def declared_engines(folder: Path) -> dict[str, str]:
-    """The engines of a folder: `module:Class` by id.
+    """The engines that a folder declares: id to `module:Class`.
 
-    The entry points of its `pyproject.toml` count; without any, classes with `info = EngineInfo(id="...")`.
+    Taken from the entry points in its `pyproject.toml`, or else from classes with
+    `info = EngineInfo(id="...")`.
 
     Raises:
-        NothingDeclared: the folder is missing, its `pyproject.toml` is broken, or there is no engine in it.
+        NothingDeclared: the folder is missing or has no engine, or its `pyproject.toml` is broken.
     """
     if not folder.is_dir():
-        raise NothingDeclared(f"{folder} is no folder: link it again from where it is now, or unlink it")
+        raise NothingDeclared(f"{folder} is not a folder: link it again from its new location, or unlink it")
     engines = _entry_points(folder / "pyproject.toml")
     if engines:
         return engines
@@ -41,7 +42,7 @@ def declared_engines(folder: Path) -> dict[str, str]:
 
 
 def import_folders(folder: Path) -> list[Path]:
-    """The folders from which the modules of a project are imported."""
+    """The folders from which a project's modules are imported."""
     source = folder / "src"
     return [source, folder] if source.is_dir() else [folder]
 
@@ -60,10 +61,10 @@ def _entry_points(file: Path) -> dict[str, str]:
 
 
 def _modules(place: Path) -> Iterator[tuple[str, Path]]:
-    """Dotted names and files of the modules that are imported from a folder."""
+    """Dotted names and files of the modules importable from a folder."""
     seen = 0
     for top in sorted(place.iterdir()):
-        if top.name.startswith(_PASSED_OVER):
+        if top.name.startswith(_SKIPPED):
             continue
         if top.is_file() and top.suffix == ".py":
             files = [top]
@@ -95,7 +96,7 @@ def _in_source(module: str, file: Path) -> dict[str, str]:
 
 
 def _declared_id(node: ast.ClassDef) -> str | None:
-    """The id in `info = EngineInfo(id="...")` of a class."""
+    """The id in a class's `info = EngineInfo(id="...")`."""
     for statement in node.body:
         value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
         if not isinstance(value, ast.Call) or not ast.unparse(value.func).endswith("EngineInfo"):

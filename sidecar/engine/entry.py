@@ -9,7 +9,7 @@ from sidecar.messages.identity import keys
 
 
 class Entry:
-    """A message with what is known of it; it is read, and its tokens are counted, when that is asked for."""
+    """A message with its metadata; parsing it and counting its tokens happen on demand."""
 
     __slots__ = (
         "_cost",
@@ -49,21 +49,21 @@ class Entry:
     ) -> None:
         self.message_id = message_id
         self.position = position
-        """Place in the stored history, from 1; `None` for a message of the host that is not stored yet."""
+        """Position in the stored history, from 1; `None` for a host message that is not stored yet."""
         self.place = place
-        """Order on the timeline; rises from entry to entry, not always by one."""
+        """Order on the timeline; increases from entry to entry, not always by one."""
         self.turn = turn
-        """Number of the turn, from 1; rises along the session."""
+        """Number of the turn, from 1; never falls along the session."""
         self.turn_id = turn_id
         self.role: Role = role
         self.timestamp_ms = timestamp_ms
         self.heartbeat = heartbeat
         self.raw = raw
-        """The bytes that came, and that go out again; a stand-in's own where `whole` is set."""
+        """The bytes as received, which are also sent; for a stand-in (`whole` is set), its own bytes."""
         self.whole: Entry | None = None
-        """The message itself where this is a stand-in with tool results or images left out."""
+        """The original message, if this is a stand-in with tool results or images left out."""
         self.how = ""
-        """How a stand-in was made, empty where this is the message itself."""
+        """How the stand-in was made; empty for an original message."""
         self._dialect = dialect
         self._cost = cost
         self._reading = reading
@@ -72,34 +72,34 @@ class Entry:
 
     @property
     def reading(self) -> Reading:
-        """What the message says."""
+        """The parsed message."""
         if self._reading is None:
             self._reading = self._dialect.read(self.raw)
         return self._reading
 
     @property
     def tokens(self) -> int:
-        """What the message costs the model, overhead included."""
+        """Tokens of the message, overhead included."""
         if self._tokens < 0:
             self._tokens = self._cost(self.reading)
         return self._tokens
 
     @property
     def keys(self) -> IdentityKeys:
-        """The fingerprints by which the message is known again."""
+        """Fingerprints that identify the message."""
         if self._keys is None:
             self._keys = keys(self.reading)
         return self._keys
 
     @property
     def opens_turn(self) -> bool:
-        """True where a turn begins with this message."""
+        """Whether this message begins a turn."""
         return self.role == "user" and not self.heartbeat and self.reading.opens_turn
 
     def moved(self, place: int, *, raw: bytes | None = None, reading: Reading | None = None) -> Entry:
-        """The same message at another place of a timeline, in the host's own bytes where they are given.
+        """The same message at another place on a timeline; `raw`, if given, replaces its bytes.
 
-        `reading` is what those say, where it is known.
+        `reading` is `raw` parsed, if available.
         """
         if raw is not None and raw != self.raw:
             return self._copy(place, raw, reading)
@@ -108,14 +108,14 @@ class Entry:
         return entry
 
     def copy(self) -> Entry:
-        """The same message in an object of its own, for somebody who might change it."""
+        """An independent copy that the caller may modify."""
         entry = self._copy(self.place, self.raw, self._reading)
         entry._tokens, entry._keys = self._tokens, self._keys
         entry.whole, entry.how = self.whole, self.how
         return entry
 
     def stand_in(self, raw: bytes, how: str = "clear") -> Entry:
-        """`raw` in place of this message, which stays known as the stand-in's `whole`."""
+        """A stand-in with the bytes `raw`; its `whole` is this message."""
         entry = self._copy(self.place, raw, None)
         entry.whole, entry.how = self, how
         return entry

@@ -1,8 +1,8 @@
-"""The Python that runs engines from outside: this one, the one of `engines.python`, or one that is found.
+"""The Python that runs external engines: this one, the one set by `engines.python`, or one found on PATH.
 
-A one-folder build cannot run them in its own Python, which has no packages but those of the build. There
-`python3` of PATH is taken, in an active virtual environment that one's. It must have this package too, in
-the same version.
+The Python of a one-folder build cannot run them, because it has only the packages of the build. Such a build
+uses `python3` from PATH, which is that of an active virtual environment. It must have this package in the
+same version.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sidecar.origin import ONE_FOLDER, install_command
 _LIMIT_S = 20.0
 _Engine = tuple[str, str, str]
 _Answer = tuple[str, list[_Engine]]
-_ASK = """
+_QUERY = """
 import json, sidecar
 from sidecar.engine.sources import installed
 print(json.dumps([sidecar.__version__, [[found.id, found.target, found.source] for found in installed()]]))
@@ -32,11 +32,11 @@ print(json.dumps([sidecar.__version__, [[found.id, found.target, found.source] f
 
 
 class NoPython(Exception):
-    """Raised where no Python can run engines from outside; the text says what to do."""
+    """Raised when no Python can run external engines; the text says what to do."""
 
 
 class Interpreter:
-    """Finds that Python, and asks it once which engines are installed there."""
+    """Locates that Python, and queries its installed engines once."""
 
     def __init__(self, named: str | None, environ: Mapping[str, str] = os.environ) -> None:
         """`named` is the setting `engines.python`."""
@@ -46,23 +46,23 @@ class Interpreter:
 
     @property
     def path(self) -> str:
-        """Its absolute path, once it has been seen to have this package.
+        """Its absolute path, after checking that it has this package.
 
         Raises:
-            NoPython: there is none, or it lacks the package.
+            NoPython: there is none, or it cannot run engines.
         """
         return sys.executable if self.is_this else self._answer()[0]
 
     def described(self) -> str:
-        """Which one it is, for people."""
+        """A description for people."""
         if self.is_this:
             return "the sidecar's own Python"
-        if isinstance(self._asked, NoPython):
+        if isinstance(self._queried, NoPython):
             return "no Python"
-        return f"{self.path}, {'as engines.python says' if self._named else 'which was found'}"
+        return f"{self.path}, {'set by engines.python' if self._named else 'found on PATH'}"
 
     def complaint(self) -> str:
-        """What is to be added where an engine was not found, because no Python could be asked for it."""
+        """Why no Python could be queried for engines, to append when an engine is not found; else empty."""
         try:
             assert self.path
         except NoPython as error:
@@ -71,30 +71,30 @@ class Interpreter:
 
     @property
     def engines(self) -> list[_Engine]:
-        """Id, target and package of the engines that are installed there.
+        """Id, target and package of the engines installed there.
 
         Raises:
-            NoPython: there is none, or it lacks the package.
+            NoPython: there is none, or it cannot run engines.
         """
         return self._answer()[1]
 
     def _answer(self) -> _Answer:
-        if isinstance(self._asked, NoPython):
-            raise self._asked
-        return self._asked
+        if isinstance(self._queried, NoPython):
+            raise self._queried
+        return self._queried
 
     @cached_property
-    def _asked(self) -> _Answer | NoPython:
+    def _queried(self) -> _Answer | NoPython:
         try:
-            return self._ask()
+            return self._query()
         except NoPython as error:
             return error
 
-    def _ask(self) -> _Answer:
+    def _query(self) -> _Answer:
         path = self._found()
         try:
             done = subprocess.run(
-                [path, "-P", "-c", _ASK],
+                [path, "-P", "-c", _QUERY],
                 capture_output=True,
                 stdin=subprocess.DEVNULL,
                 env={**self._environ, **absolute_path(self._environ)},
@@ -102,9 +102,9 @@ class Interpreter:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise NoPython(f"{path} does not run: {error}; {_NAME_ONE}") from None
+            raise NoPython(f"{path} cannot be run: {error}; {_NAME_ONE}") from None
         if done.returncode:
-            last = (done.stderr.decode(errors="replace").strip().splitlines() or ["it says nothing"])[-1]
+            last = (done.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"])[-1]
             raise NoPython(
                 f"{path} cannot run engines: {last[:200]}. It needs Python 3.11 or newer and this package; "
                 f"install it there with {install_command(python=path)}, or name another one in engines.python"
@@ -122,7 +122,7 @@ class Interpreter:
             path = shutil.which(Path(self._named).expanduser())
             if path is None or not Path(path).is_absolute():
                 raise NoPython(
-                    f"engines.python names {self._named}, which is no program: write its whole path"
+                    f"engines.python names {self._named}, which is not a program: give its full path"
                 )
             return path
         folders = self._environ.get("PATH", "").split(os.pathsep)
@@ -130,9 +130,9 @@ class Interpreter:
         path = shutil.which("python3", path=absolute) or shutil.which("python", path=absolute)
         if path is None:
             raise NoPython(
-                f"this build cannot run engines from outside by itself, and there is no python3; {_NAME_ONE}"
+                f"this build needs a separate Python to run engines, and PATH has no python3; {_NAME_ONE}"
             )
         return path
 
 
-_NAME_ONE = "name a Python that has this package and the engine in engines.python of the configuration file"
+_NAME_ONE = "set engines.python in the configuration file to a Python that has this package and the engine"

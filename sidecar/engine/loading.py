@@ -1,4 +1,4 @@
-"""Loads the class of an engine from where it was found, and tells why that does not work."""
+"""Loads an engine's class, and explains failures to do so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sidecar.engine.contract import ContextEngine
 from sidecar.engine.sources import Found
 
 ENV_TRACE = "SIDECAR_TRACE_ENGINES"
-"""Any value but an empty one or `0` makes the sidecar log every step of loading an engine."""
+"""If set to anything but `0` or an empty value, the sidecar logs every step of loading an engine."""
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ def load_engine(found: Found) -> type[ContextEngine]:
     """The class of an engine.
 
     Raises:
-        EngineNotLoadable: its package does not import, or holds something else.
+        EngineNotLoadable: its module does not import, or the target is not that engine.
     """
     if found.problem:
         raise EngineNotLoadable(found.problem)
@@ -48,7 +48,7 @@ def load_engine(found: Found) -> type[ContextEngine]:
 
 
 def import_target(target: str) -> Any:
-    """What `module:Name` names.
+    """The object that `module:Name` names.
 
     Raises:
         EngineNotLoadable: the module does not import, or lacks the name.
@@ -57,13 +57,13 @@ def import_target(target: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        trace("%s does not load", target, exc_info=error)
+        trace("cannot load %s", target, exc_info=error)
         text = " ".join(str(error).split())[:500]
-        raise EngineNotLoadable(f"{target} does not load: {type(error).__name__}: {text}") from error
+        raise EngineNotLoadable(f"cannot load {target}: {type(error).__name__}: {text}") from error
 
 
 def make_importable(places: Sequence[str]) -> None:
-    """Let modules be imported from these folders; they come after the standard library alone."""
+    """Make modules in these folders importable, ahead of installed packages."""
     for place in reversed(places):
         if place not in sys.path:
             at = next((i for i, known in enumerate(sys.path) if _holds_packages(known)), len(sys.path))
@@ -71,7 +71,7 @@ def make_importable(places: Sequence[str]) -> None:
 
 
 def trace(message: str, *values: object, exc_info: BaseException | None = None) -> None:
-    """A line in the log where the environment asks for it, whatever the log level."""
+    """Log a line, regardless of the log level, if the environment enables tracing."""
     if os.environ.get(ENV_TRACE, "") not in ("", "0"):
         _log.setLevel(logging.INFO)
         _log.info(message, *values, exc_info=exc_info)

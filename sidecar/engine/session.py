@@ -1,4 +1,4 @@
-"""What an engine is handed of a session for the length of a call."""
+"""A session as an engine sees it for the duration of a call."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 
 SpawnEndReason = Literal["deleted", "completed", "swept", "released", "rolledBack"]
-"""Why a spawned session is none any more."""
+"""Why a spawned session ended."""
 
 
 class Tail(NamedTuple):
     """The newest part of a timeline."""
 
     entries: list[Entry]
-    """In order, oldest first."""
+    """The entries, oldest first."""
     whole: bool
-    """True where the entries reach back to the start."""
+    """True if the entries reach back to the start."""
 
 
 class Timeline(Protocol):
-    """The session from its first message to the newest, without loading all of it.
+    """The session from its first message to its newest, loaded on demand.
 
-    Heartbeats that a newer turn has made stale are not on it.
+    It omits heartbeats made stale by a newer turn.
     """
 
     async def tail(self, tokens: int) -> Tail:
-        """The newest entries, going back until they hold more than `tokens` tokens, or to the start."""
+        """The newest entries, back to the start or until they exceed `tokens` tokens."""
         ...
 
     async def opener(self, turn: int) -> Entry | None:
-        """The user message that opened a turn, `None` where the turn has none."""
+        """The user message that opened a turn, or `None`."""
         ...
 
     async def system(self) -> list[Entry]:
@@ -47,32 +47,32 @@ class Timeline(Protocol):
         ...
 
     async def resolve(self, message_id: str) -> str | None:
-        """The id that a message has on the timeline now, `None` where it is not there (any more).
+        """The current id of a message on the timeline; `None` if it is not there (any more).
 
-        A message that was named before it was stored has got another id since.
+        A message gets a new id when it is stored; this accepts its earlier id too.
         """
         ...
 
     async def before(self, message_id: str, limit: int, since: str | None = None) -> list[Entry]:
-        """The `limit` entries in front of a message, oldest first, back to `since` (included) at most."""
+        """Up to `limit` entries before a message, oldest first, back to `since` (included) at most."""
         ...
 
 
 class History(Protocol):
-    """The stored messages of a session, whatever of them the host's own list still shows."""
+    """The stored messages of a session, whether or not the host's list still has them."""
 
     @property
     def version(self) -> str:
-        """Another one whenever stored messages change in another way than by appending."""
+        """Differs whenever stored messages change other than by appending."""
         ...
 
     @property
     def count(self) -> int:
-        """How many messages are stored: also the position of the newest."""
+        """Number of stored messages; also the position of the newest."""
         ...
 
     async def read(self, first: int, last: int) -> list[Entry]:
-        """The entries at positions `first` to `last`, both included; what is not there is left out."""
+        """The entries at positions `first` to `last`, both included; missing ones are skipped."""
         ...
 
     async def search(self, query: SearchQuery) -> SearchResult:
@@ -85,17 +85,17 @@ class History(Protocol):
 
 
 class View(Struct, frozen=True):
-    """A range of budgets whose answers go on from each other; each has a cut of its own."""
+    """A range of nearby budgets whose answers extend each other; each view has its own cut."""
 
     id: str
     budget: int
-    """The budget that it was first planned for; budgets that are not far from it belong to it."""
+    """The budget that it was first planned for; nearby budgets belong to it."""
     answered: bool
-    """False where it has given no answer yet: then it is planned with all the room there is."""
+    """False until its first answer, which may use the whole budget."""
 
 
 class SpawnedSession(Struct, frozen=True, kw_only=True):
-    """A session that another one has spawned, or is about to."""
+    """A session that another session has spawned or is about to spawn."""
 
     preparation_id: str
     parent_session_key: str
@@ -106,16 +106,16 @@ class SpawnedSession(Struct, frozen=True, kw_only=True):
     context_mode: Literal["isolated", "fork"]
     prepared_ms: int
     expires_ms: int | None
-    """When the preparation is swept, in milliseconds since 1970; `None` where it is not, or the child has
-    stored something by then."""
+    """When the preparation expires, in milliseconds since 1970; `None` if it does not, or once the child has
+    stored something."""
 
 
 class Session(Protocol):
-    """One session, as handed to an engine for the length of a call."""
+    """One session, passed to an engine for the duration of a call."""
 
     @property
     def session_id(self) -> str:
-        """The host's key of the session."""
+        """The host's key for the session."""
         ...
 
     @property
@@ -135,22 +135,22 @@ class Session(Protocol):
 
     @property
     def view(self) -> View | None:
-        """The view that the call is about; `None` where it is about no budget."""
+        """The view that the call is about; `None` if the call has no budget."""
         ...
 
     def calibrated(self, tokens: int) -> int:
-        """What so many tokens of `host.tokens` count in a budget: entries come with that count."""
+        """Convert a count by `host.tokens` to budget tokens; counts of entries are already converted."""
         ...
 
     async def state(self, name: str) -> bytes | None:
-        """A value that `save_state` kept under this name for this engine.
+        """The value that this engine saved under this name by `save_state`, or `None`.
 
-        In a call about a view it is the view's, but for the engine's `shared_state`.
+        In a call about a view it is the view's value, except for names in `shared_state`.
         """
         ...
 
     async def save_state(self, name: str, value: bytes | None) -> None:
-        """Keep a small value durably; `None` removes it."""
+        """Store a small value durably; `None` removes it."""
         ...
 
     async def summaries(self) -> list[SummaryNode]:
@@ -158,29 +158,29 @@ class Session(Protocol):
         ...
 
     async def summary_nodes(self, node_ids: Sequence[str]) -> list[SummaryNode]:
-        """The summaries of these ids; what is not there is left out."""
+        """The summaries with these ids; missing ones are skipped."""
         ...
 
     async def add_summary(self, node: SummaryNode, replaces: Sequence[str] = ()) -> bool:
-        """Keep a summary in place of others; false where the history changed since the call began."""
+        """Store a summary in place of others. Returns false if the history changed since the call began."""
         ...
 
     async def spawn(self) -> SpawnedSession | None:
-        """How the session was spawned by another one, `None` where it was not or has ended as a child."""
+        """How another session spawned this one; `None` if none did, or once it has ended as a child."""
         ...
 
     def count(self, text: str) -> int:
-        """Tokens of a text as the budget counts them: calibrated by what the provider has reported."""
+        """Tokens of a text as the budget counts them, calibrated by the usage that the provider reported."""
         ...
 
     async def pins(self) -> list[Pin]:
-        """What is pinned: the guard keeps it in every answer, whatever the engine chooses."""
+        """The pins; the guard keeps them in every answer, whatever the engine chooses."""
         ...
 
     def report_to(self, report: Report) -> None:
-        """Let `progress` go there from now on."""
+        """Send `progress` to this callback from now on."""
         ...
 
     def progress(self, message: str, percentage: int | None = None) -> None:
-        """Report progress to the host, if it asked for it."""
+        """Report progress to the host, if it requested progress."""
         ...

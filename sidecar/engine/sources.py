@@ -1,6 +1,6 @@
-"""Finds the engines that there are, without importing any of them.
+"""Discovers engines without importing them.
 
-Four sources, the first that knows an id wins: built in, linked for development, folders of
+The first source that has an id wins: built-in engines, folders linked for development, folders of
 `plugins.load.paths`, installed packages with an entry point in the group `context_sidecar.engines`.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 GROUP = "context_sidecar.engines"
 ENV_LOAD = "SIDECAR_LOAD_ENGINES"
-"""Ids, parted by commas, of the only engines from outside that may be loaded."""
+"""If set, only the external engines with these comma-separated ids may be loaded."""
 BUILT_IN = {
     "legacy": "sidecar.engines.legacy:LegacyEngine",
     "full": "sidecar.engines.full:FullEngine",
@@ -32,32 +32,32 @@ BUILT_IN = {
     "recall": "sidecar.engines.recall:RecallEngine",
     "sliding-window": "sidecar.engines.sliding_window:SlidingWindowEngine",
 }
-"""Named as entry points are, so that selecting one does not have to read the metadata of every package."""
+"""In the form of entry points; selecting a built-in engine thus reads no package metadata."""
 
 Origin = Literal["built-in", "linked", "path", "package"]
 
 
 class Found(NamedTuple):
-    """Where an engine comes from."""
+    """An engine that was found, and where."""
 
     id: str
     target: str
     """`module:Class`."""
     origin: Origin
     source: str = ""
-    """The package, with its version, or the folder that brings it."""
+    """The package and its version, or the folder."""
     places: tuple[str, ...] = ()
-    """Folders that Python has to look into for the module."""
+    """Folders to add to Python's import path."""
     problem: str | None = None
-    """Why nothing can be loaded from there, and what to do."""
+    """Why it cannot be loaded, and what to do."""
 
     @property
     def is_built_in(self) -> bool:
-        """True for engines that come with the sidecar."""
+        """True for an engine that ships with the sidecar."""
         return self.origin == "built-in"
 
     def described(self) -> str:
-        """Where it comes from, for people."""
+        """Its origin, for people."""
         match self.origin:
             case "built-in":
                 return "built in"
@@ -70,25 +70,25 @@ class Found(NamedTuple):
 
 
 class EngineSources:
-    """Where one sidecar looks for engines."""
+    """The places where a sidecar looks for engines."""
 
     def __init__(
         self, *, links: Path | None = None, paths: Sequence[str] = (), python: str | None = None
     ) -> None:
-        """`links` is the file that `engines link` keeps, `paths` and `python` are of the configuration."""
+        """`links` is the file written by `engines link`; `paths` and `python` come from the configuration."""
         self._links = links
         self._paths = paths
         self._python = python
 
     @cached_property
     def interpreter(self) -> Interpreter:
-        """The Python that runs engines from outside."""
+        """The Python that runs external engines."""
         from sidecar.engine.interpreter import Interpreter
 
         return Interpreter(self._python)
 
     def all(self) -> Iterator[Found]:
-        """Every engine, the built-in ones first; nothing is imported."""
+        """All engines, built-in ones first; imports none of them."""
         seen: set[str] = set()
         for found in self._everything():
             if found.id not in seen and _allowed(found):
@@ -96,7 +96,7 @@ class EngineSources:
                 yield found
 
     def named(self, engine_id: str) -> Found | None:
-        """The engine of that id; a built-in one is found without looking anywhere."""
+        """The engine with that id, or `None`; finding a built-in one needs no search."""
         if engine_id in BUILT_IN:
             return Found(engine_id, BUILT_IN[engine_id], "built-in")
         return next((found for found in self.all() if found.id == engine_id), None)
@@ -111,7 +111,7 @@ class EngineSources:
         yield from installed() if self.interpreter.is_this else self._elsewhere()
 
     def _elsewhere(self) -> Iterator[Found]:
-        """The engines that are installed for another Python; none where that cannot be asked."""
+        """The engines installed in another Python; empty if it cannot be queried."""
         from sidecar.engine.interpreter import NoPython
 
         with suppress(NoPython):
@@ -120,7 +120,7 @@ class EngineSources:
 
 
 def installed() -> Iterator[Found]:
-    """The engines that installed packages register."""
+    """The engines registered by installed packages."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group=GROUP):
@@ -144,7 +144,7 @@ def _in_folder(folder: Path, origin: Origin) -> Iterator[Found]:
 
 
 def _allowed(found: Found) -> bool:
-    """Whether the environment lets the engine be loaded."""
+    """Whether the environment allows loading the engine."""
     only = os.environ.get(ENV_LOAD)
     return only is None or found.is_built_in or found.id in {name.strip() for name in only.split(",")}
 
@@ -153,7 +153,7 @@ LINKS_FILE = "linked-engines.json"
 
 
 class LinksUnreadable(Exception):
-    """Raised when the file of links is not what `engines link` writes."""
+    """Raised when the links file was not written by `engines link`, or cannot be read."""
 
 
 class _Links(msgspec.Struct):
@@ -161,7 +161,7 @@ class _Links(msgspec.Struct):
 
 
 def read_links(file: Path) -> list[str]:
-    """The linked folders, in the order in which they were linked; none where the file cannot be read."""
+    """The linked folders, in the order they were linked; empty if the file is unreadable."""
     try:
         return _read(file)
     except LinksUnreadable:
@@ -169,10 +169,10 @@ def read_links(file: Path) -> list[str]:
 
 
 def add_link(file: Path, folder: Path) -> bool:
-    """Link a folder; false where it was linked already.
+    """Link a folder. Returns false if it was already linked.
 
     Raises:
-        LinksUnreadable: the file holds something else.
+        LinksUnreadable: the links file is unreadable.
     """
     folders = _read(file)
     if str(folder) in folders:
@@ -182,10 +182,10 @@ def add_link(file: Path, folder: Path) -> bool:
 
 
 def remove_link(file: Path, folder: str) -> bool:
-    """Take a folder out of the list; false where it was not in it.
+    """Unlink a folder. Returns false if it was not linked.
 
     Raises:
-        LinksUnreadable: the file holds something else.
+        LinksUnreadable: the links file is unreadable.
     """
     folders = _read(file)
     if folder not in folders:
@@ -200,7 +200,7 @@ def _read(file: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except (OSError, msgspec.MsgspecError) as error:
-        raise LinksUnreadable(f"{file} cannot be read ({error}); mend it or remove it") from error
+        raise LinksUnreadable(f"{file} cannot be read ({error}); repair or remove it") from error
 
 
 def _write(file: Path, folders: Sequence[str]) -> None:

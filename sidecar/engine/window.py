@@ -1,7 +1,7 @@
 """Cuts a session to a budget with slack, so that the cut rarely moves.
 
-A cut that moves at every turn changes the start of every answer and defeats the provider's prompt cache.
-So a cut is kept while what follows it fits, and once it must move it moves far enough to last.
+A cut that moves every turn changes the start of every answer and defeats the provider's prompt cache. So the
+cut stays as long as everything after it fits, and when it must move, it moves far enough to last.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from sidecar.engine.session import Timeline
 from sidecar.messages.pairing import units
 
 SLACK = 0.75
-"""Share of the budget that is filled after the cut has moved (spec: at most 75 %)."""
+"""Share of the budget filled after the cut moves (spec: at most 75 %)."""
 
 FARTHEST = 4
-"""Multiple of the budget up to which it is counted what has gathered."""
+"""Multiple of the budget up to which accumulated messages are counted."""
 
 
 class Window(NamedTuple):
     """The part of a session that is sent in full."""
 
     system: list[Entry]
-    """System messages that stand before the window."""
+    """System messages placed before the window."""
     entries: list[Entry]
-    """The window itself, oldest first; the opener of a turn that was cut inside comes first."""
+    """The window itself, oldest first; if a turn was cut in the middle, its opener comes first."""
     cut: str | None
-    """Id of the message at which the window begins; `None` where nothing was cut."""
+    """Id of the message at which the window begins; `None` if nothing was cut."""
     moved: bool
-    """True where the window begins elsewhere than it did."""
+    """True if the window now begins elsewhere."""
 
     @property
     def tokens(self) -> int:
@@ -40,17 +40,17 @@ class Window(NamedTuple):
 
 
 def tokens_of(entries: Iterable[Entry]) -> int:
-    """The tokens of all entries together."""
+    """Total tokens of the entries."""
     return sum(entry.tokens for entry in entries)
 
 
 async def keep_window(
     timeline: Timeline, budget: int, cut: str | None, reserve: int = 0, share: float = SLACK
 ) -> Window:
-    """The window that begins at `cut` if it fits into `budget` less `reserve` tokens, else a smaller one.
+    """The window that begins at `cut` if it fits into `budget` minus `reserve` tokens, else a smaller one.
 
-    `cut` is an id as `Timeline.resolve` gives it, `None` where nothing was cut so far; `share` of the budget
-    is filled once it has to move.
+    `cut` is an id returned by `Timeline.resolve`, or `None` if nothing was cut so far. A smaller window fills
+    at most `share` of the budget.
     """
     room = max(budget - reserve, 0)
     newest, whole = await timeline.tail(room)
@@ -60,21 +60,21 @@ async def keep_window(
         if kept.tokens <= room:
             return kept
     if start is None and newest and newest[0].turn == newest[-1].turn:
-        newest = (await timeline.tail(2 * room)).entries  # the last call may be just out of sight
+        newest = (await timeline.tail(2 * room)).entries  # the last call may be just out of reach
     target = max(int(budget * share) - reserve, 0)
     smaller = await cut_window(timeline, newest[start or 0 :], room, target)
     return smaller._replace(moved=smaller.cut != cut)
 
 
 async def whole_window(timeline: Timeline, budget: int, cut: str | None) -> Window:
-    """What has gathered since `cut`, far beyond `budget` too; to learn how much it is."""
+    """Everything since `cut`, up to several times `budget`, to measure how much has accumulated."""
     return await keep_window(timeline, budget * FARTHEST, cut)
 
 
 async def cut_window(timeline: Timeline, entries: Sequence[Entry], room: int, target: int) -> Window:
-    """The largest window of at most `target` tokens that begins with a later turn than `entries`.
+    """The largest window of at most `target` tokens that begins at a later turn than `entries`.
 
-    The newest turn is never cut off; where it alone exceeds `room`, its opener stays and its oldest units go,
+    The newest turn is never dropped. If it alone exceeds `room`, its opener stays and its oldest units go,
     down to the last call with its results.
     """
     if not entries:
@@ -91,14 +91,14 @@ async def cut_window(timeline: Timeline, entries: Sequence[Entry], room: int, ta
 
 
 def _turn_starts(entries: Sequence[Entry]) -> list[int]:
-    """Where later turns begin; the start where there is only one turn."""
+    """Indices where later turns begin; `[0]` if there is only one turn."""
     return [i for i in range(1, len(entries)) if entries[i].turn != entries[i - 1].turn] or [0]
 
 
 def _unit_starts(entries: Sequence[Entry], first: int) -> list[int]:
-    """Where the newest turn may be cut: not between a call and its results, nor behind the last call.
+    """Indices where the newest turn may be cut: not between a call and its results, nor after the last call.
 
-    Calls side by side, whose results follow all of them, stay together.
+    Parallel calls, whose results follow all of them, stay together.
     """
     starts: list[int] = []
     last_call, reached = len(entries), first
@@ -114,7 +114,7 @@ def _unit_starts(entries: Sequence[Entry], first: int) -> list[int]:
 
 
 def _first_that_fits(entries: Sequence[Entry], starts: Sequence[int], target: int) -> int:
-    """The earliest of `starts` from which the rest fits; the last of them where none does."""
+    """The earliest of `starts` from which the rest fits; the last one if none does."""
     best, total, end = starts[-1], 0, len(entries)
     for start in reversed(starts):
         total += tokens_of(entries[start:end])
@@ -126,7 +126,7 @@ def _first_that_fits(entries: Sequence[Entry], starts: Sequence[int], target: in
 
 
 async def drop_turns(timeline: Timeline, window: Window, most: int, left: int) -> Window:
-    """The window as it is where it has at most `most` turns, else its newest `left` turns."""
+    """The window unchanged if it has at most `most` turns, else its newest `left` turns."""
     turns = sorted({entry.turn for entry in window.entries})
     if len(turns) <= most:
         return window
@@ -137,7 +137,7 @@ async def drop_turns(timeline: Timeline, window: Window, most: int, left: int) -
 
 
 async def open_window(timeline: Timeline, entries: Sequence[Entry], start: int, cut: str | None) -> Window:
-    """The window from the index `start`, with what has to stand before it; `cut` names it."""
+    """The window from index `start`, with the messages that must precede it; `cut` is its id."""
     kept = list(entries[start:])
     if kept and not kept[0].opens_turn:
         opener = await timeline.opener(kept[0].turn)
@@ -149,7 +149,7 @@ async def open_window(timeline: Timeline, entries: Sequence[Entry], start: int, 
 
 
 async def newest_that_fits(timeline: Timeline, budget: int) -> Assembly:
-    """The system messages with the newest part of the session; of what is too much, the guard takes care."""
+    """The system messages and the newest part of the session; the guard trims any excess."""
     system = [Kept(entry, "system") for entry in await timeline.system()]
     tail = (await timeline.tail(budget)).entries
     return Assembly(items=[*system, *(Kept(entry) for entry in tail if entry.role != "system")])

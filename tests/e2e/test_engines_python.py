@@ -41,7 +41,7 @@ def test_an_engine_of_another_environment_serves_where_its_python_is_named(shell
     name(shell, other)
     said = shell.run("doctor")
     assert "a turn came out of wheeled" in said
-    assert f"engines from outside run in {other}, as engines.python says" in said
+    assert f"engines from outside run in {other}, set by engines.python" in said
     assert "package wheeled-engine 1.0" in shell.run("engines", "show", "wheeled")
 
 
@@ -82,7 +82,7 @@ def test_a_python_of_another_version_of_this_package_is_refused(
 
 def test_a_name_that_is_no_program_is_told(shell: Shell) -> None:
     name(shell, Path("no-such-python"))
-    assert "engines.python names no-such-python, which is no program" in shell.run("doctor", code=1)
+    assert "engines.python names no-such-python, which is not a program" in shell.run("doctor", code=1)
 
 
 def test_an_engine_for_another_python_does_not_run_inside_this_one(shell: Shell, other: Path) -> None:

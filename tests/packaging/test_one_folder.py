@@ -71,14 +71,14 @@ def test_an_engine_from_outside_is_refused_without_a_python_and_told_how(program
 def test_an_engine_from_outside_runs_in_the_named_python(program: Path, bare: Bare, engine: Path) -> None:
     said = bare.run(program, "doctor", "--config", selected(bare, engine))
     assert "a turn came out of wheeled" in said
-    assert f"engines from outside run in {engine}, as engines.python says" in said
+    assert f"engines from outside run in {engine}, set by engines.python" in said
 
 
 def test_an_engine_from_outside_runs_in_the_active_environment(
     program: Path, bare: Bare, engine: Path
 ) -> None:
     said = bare.run(program, "doctor", "--config", selected(bare), PATH=str(engine.parent))
-    assert "a turn came out of wheeled" in said and "which was found" in said
+    assert "a turn came out of wheeled" in said and "found on PATH" in said
 
 
 def test_a_built_in_engine_can_have_a_process_of_its_own(program: Path, bare: Bare) -> None:

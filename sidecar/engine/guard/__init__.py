@@ -1,1 +1,1 @@
-"""Makes every engine's answer safe: complete, valid, within its budget."""
+"""Makes every engine's answer safe: complete, valid and within budget."""

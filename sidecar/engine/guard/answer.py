@@ -1,4 +1,4 @@
-"""Turns an engine's assembly into an answer that is complete, valid, within its budget."""
+"""Turns an engine's assembly into an answer that is complete, valid and within budget."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from sidecar.messages.contract import Dialect, Reading
 from sidecar.messages.pairing import only_reasons, units
 
 REASONING_REACH = 16
-"""Messages in front of one of the model's among which the reasoning that it follows from is looked for."""
+"""Number of messages before an assistant message that are searched for its reasoning."""
 
 
 class Part(NamedTuple):
-    """One kind of content of an answer, with its size."""
+    """One kind of content in an answer, with its size."""
 
     kind: Kind
     tokens: int
@@ -32,25 +32,25 @@ class Part(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What goes to the host."""
+    """An answer to the host."""
 
     fitted: Fitted
     tokens: int
     composition: list[Part]
     stable_count: int
-    """Messages at the start that the next answer is going to start with as well."""
+    """Leading messages that the next answer will also start with."""
     stable_tokens: int
     system_prompt_addition: str | None
     user_message_append: str | None
 
     @property
     def messages(self) -> list[bytes]:
-        """The messages as they go out."""
+        """The messages as sent."""
         return [slot.raw for slot in self.fitted.slots]
 
 
 class Guard:
-    """Checks and mends the answers of engines for one dialect."""
+    """Checks and repairs engine answers for one dialect."""
 
     def __init__(
         self, dialect: Dialect, cost: Cost, count: Callable[[str], int], recall_tool: str | None = None
@@ -61,18 +61,18 @@ class Guard:
         self._count = count
 
     def no_stubs(self) -> Stubs:
-        """Nothing that stays replaced from answer to answer so far."""
+        """An empty set of lasting replacements."""
         return Stubs(self._writer)
 
     async def shrink_minimum(
         self, stubs: Stubs, timeline: Timeline, budget: int, *, prompted: bool = False
     ) -> bool:
-        """Replace results of the minimum where it exceeds `budget` otherwise; true where any is new.
+        """Replace tool results in the minimum if it exceeds `budget`. Returns whether any replacement is new.
 
-        Engines choose after that, so that one large result does not push everything else out.
+        This precedes the engine's choice, so that one large result does not push out everything else.
 
         Raises:
-            Overflow: the minimum exceeds `budget` even so.
+            Overflow: the minimum still exceeds `budget`.
         """
         needed = [
             self._writer.kept(entry, "recent", needed=True)
@@ -90,9 +90,9 @@ class Guard:
         spared: Collection[str] = (),
         least: int = 0,
     ) -> bool:
-        """Replace what of these entries an answer can do without, where that saves at least so many tokens.
+        """Replace dispensable parts of these entries, if that saves at least `least` tokens.
 
-        True where anything is new.
+        Messages whose ids are in `spared` stay. Returns whether anything was replaced.
         """
         from sidecar.engine.guard.pruning import Pruner
 
@@ -108,7 +108,7 @@ class Guard:
     async def room_for(
         self, pins: Sequence[Pin], timeline: Timeline, budget: int, *, prompted: bool = False
     ) -> Pinned:
-        """The pins that fit into `budget` beside the minimum."""
+        """The pins that fit into `budget` in addition to the minimum."""
         if not pins:
             return NOTHING
         return fitting(pins, await minimum(timeline, prompted=prompted), self._writer, budget)
@@ -123,9 +123,9 @@ class Guard:
         prompted: bool = False,
         pinned: Pinned = NOTHING,
     ) -> Answer:
-        """The assembly with what is missing added and what is too much taken away.
+        """The assembly with missing entries added and excess removed.
 
-        `prompted` says that the host adds the newest user message itself, behind the answer.
+        `prompted` means that the host itself adds the newest user message after the answer.
 
         Raises:
             Overflow: the minimum alone exceeds `budget`.
@@ -144,7 +144,7 @@ class Guard:
             fitted = self._fitter.fit(slots, budget)
         for entry in (entry for pin in pinned.left_out for entry in pin.entries):
             slot = self._writer.kept(entry, "recent", needed=False)
-            fitted.left_out.append((slot, "its pin does not fit into the budget"))
+            fitted.left_out.append((slot, "its pin does not fit the budget"))
         return self._measured(fitted, addition, append)
 
     def as_came(self, entries: Sequence[Entry]) -> Answer:
@@ -153,9 +153,9 @@ class Guard:
         return self._measured(Fitted(slots, []), None, None)
 
     async def _with_reasoning(self, assembly: Assembly, timeline: Timeline) -> Assembly:
-        """The assembly with the reasoning that its messages follow from, and none without its message.
+        """The assembly with the reasoning that its messages follow from, and no reasoning without a follower.
 
-        Providers that take reasoning as a message of its own refuse what follows from it without it.
+        Providers that send reasoning as separate messages refuse one without the other.
         """
         if not self._dialect.keeps_lone_reasoning:
             return assembly
@@ -184,7 +184,7 @@ class Guard:
         return structs.replace(assembly, items=whole[::-1])
 
     def _slots(self, stubs: Stubs, assembly: Assembly, needed: Sequence[Entry], pinned: Pinned) -> list[Slot]:
-        """The assembly's items, with the needed and pinned entries that it lacks put in their place."""
+        """The assembly's items, plus missing needed and pinned entries in their place."""
         must = {entry.message_id for entry in needed}
         missing = {entry.message_id: entry for entry in needed}
         for message_id, (entry, _, _) in pinned.entries.items():
@@ -247,13 +247,13 @@ class Guard:
 
 
 def _mates(readings: Sequence[Reading]) -> Sequence[int]:
-    """The messages that belong to the last one."""
+    """Indices of the messages that form a unit with the last one, without itself."""
     last = len(readings) - 1
     return next(unit.indices[:-1] for unit in units(readings) if unit.indices[-1] == last)
 
 
 async def _follows(timeline: Timeline, entry: Entry, other: Entry | None) -> bool:
-    """Whether a message of the model comes right behind another one."""
+    """Whether `other` is an assistant message directly after `entry`."""
     if other is None or other.role != "assistant":
         return False
     before = [] if other.place == entry.place + 1 else await timeline.before(other.message_id, 1)
@@ -261,12 +261,12 @@ async def _follows(timeline: Timeline, entry: Entry, other: Entry | None) -> boo
 
 
 def _passes(slot: Slot) -> bool:
-    """True for recalled text that the next answer is not going to have in this place."""
+    """True for recalled text that will not keep its place in the next answer."""
     return slot.kind in ("recall", "memory") and not (slot.made and slot.made.lasting)
 
 
 def _in_order(slots: list[Slot]) -> list[Slot]:
-    """The slots with the messages of the session in the order in which they were said."""
+    """The slots, with the session's messages in chronological order."""
     at = [i for i, slot in enumerate(slots) if slot.entry and slot.kind != "system"]
     talk = [slots[i] for i in at]
     ordered = sorted(talk, key=lambda slot: slot.place or 0)
@@ -277,5 +277,5 @@ def _in_order(slots: list[Slot]) -> list[Slot]:
 
 
 def _first_other(slots: Sequence[Slot]) -> int:
-    """Where the leading system messages end."""
+    """Index of the first slot that is not a system message."""
     return next((i for i, slot in enumerate(slots) if slot.kind != "system"), len(slots))

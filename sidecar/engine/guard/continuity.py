@@ -1,13 +1,13 @@
-"""The views of a session, and whether an answer extends the ones before it.
+"""The views of a session, and whether an answer extends the previous one.
 
-A view is a range of budgets that are near each other. Each has its own cut, so that a question with a small
-budget takes nothing away from the answers under a large one. The context epoch stands for both: it rises
-where another view answers, and where an answer does not extend the last one of its view.
+A view is a range of nearby budgets. Each view has its own cut, so that a request with a small budget does not
+shrink answers with a large one. The context epoch covers both: it rises when another view answers, and when
+an answer does not extend the last one of its view.
 """
 
 from __future__ import annotations
 
-# `hashlib` would load OpenSSL, which costs more than all other imports of the first answer together.
+# `hashlib` would load OpenSSL, which costs more than all other imports before the first answer combined.
 from _blake2 import blake2b
 from collections.abc import Callable, Sequence
 from os import urandom
@@ -15,13 +15,13 @@ from os import urandom
 from msgspec import DecodeError, Struct, field, json
 
 KEPT_VIEWS = 4
-"""Views of a session that are kept, those that answered last."""
+"""Maximum views kept per session; those that answered last."""
 ANY_BUDGET = 0
-"""In place of a budget where every budget is the same view."""
+"""Used in place of a budget if all budgets share one view."""
 
 
 class ViewRecord(Struct, array_like=True):
-    """One view as it is kept."""
+    """One view, as stored."""
 
     id: str
     budget: int
@@ -29,36 +29,36 @@ class ViewRecord(Struct, array_like=True):
     latest: int
     """The budget of its newest answer."""
     begun: int = 0
-    """The epoch at which its answers began to extend each other; 0 before the first one."""
+    """The epoch since which its answers extend each other; 0 before the first answer."""
     count: int = 0
-    """Messages of its newest answer."""
+    """Number of messages in its newest answer."""
     chain: str = ""
     """Running hash over those messages."""
     signature: str = ""
-    """Stands for everything else that must not change from answer to answer."""
+    """Hash of everything else that must not change between answers."""
     bare: bool = False
-    """True where there was no room for the engine's addition to the system prompt."""
+    """True if there was no room for the engine's addition to the system prompt."""
 
     def has(self, budget: int) -> bool:
-        """Whether the budget belongs to this view."""
+        """Whether the budget belongs to this view: the smaller is at least 3/4 of the larger."""
         small, large = sorted((self.budget, budget))
         return 4 * small >= 3 * large
 
 
 class ContinuityRecord(Struct, array_like=True):
-    """What is kept of a session so that its epoch and its views survive a restart."""
+    """The stored record of a session's epoch and views, which survives a restart."""
 
     epoch: int = 0
     name: str = ""
-    """Tells the session from one of the same id that was deleted."""
+    """Distinguishes the session from a deleted one with the same id."""
     views: list[ViewRecord] = field(default_factory=list[ViewRecord])
-    """The one that answered last comes first."""
+    """The view that answered last comes first."""
     names: set[str] = field(default_factory=set[str])
-    """Names under which engines keep values for each view."""
+    """Names of the state values that engines store per view."""
 
 
 class _FirstEdition(Struct, array_like=True):
-    """What was kept before there were views."""
+    """The record's format before views existed."""
 
     epoch: int
     count: int
@@ -70,17 +70,17 @@ class _FirstEdition(Struct, array_like=True):
 class Continuity:
     """Epoch and views of one session.
 
-    `is_same` is asked about messages whose bytes differ: whether the second one is the first with text at its
-    end that the answer before had apart.
+    `is_same` compares messages whose bytes differ: it returns whether the second is the first one with text
+    appended that the previous answer carried separately.
     """
 
     def __init__(self, record: bytes | None, is_same: Callable[[bytes, bytes], bool] | None = None) -> None:
         self.record = _decoded(record)
         self._is_same = is_same
         self._last: Sequence[bytes] | None = None
-        """The newest answer, of the view that comes first; of the others the hash is enough."""
+        """The newest answer of the first view; for other views the hash suffices."""
         self._appended = False
-        """True where a message has changed within its epoch, so that the hash begins anew."""
+        """True if a message changed within its epoch, so the hash must be recomputed."""
         self._hash = blake2b(digest_size=12)
 
     @property
@@ -89,21 +89,21 @@ class Continuity:
         return next((view for view in self.record.views if view.begun), None)
 
     def of(self, budget: int) -> ViewRecord | None:
-        """The view that a budget belongs to; of several, the one that was used last."""
+        """The view that a budget belongs to, or `None`; if there are several, the one used last."""
         return next((view for view in self.record.views if view.has(budget)), None)
 
     def fresh(self, budget: int) -> ViewRecord:
-        """A view of a budget that belongs to none; it is not kept yet."""
+        """A new view, not stored yet, for a budget that belongs to none."""
         return ViewRecord(urandom(4).hex(), budget, budget)
 
     def add(self, view: ViewRecord) -> list[ViewRecord]:
-        """Keep a view that has not answered yet; returns those that had to go for it."""
+        """Add a view that has not answered yet. Returns the evicted views."""
         views = self.record.views
         views.insert(1 if views else 0, view)
         return self._without_oldest()
 
     def advance(self, view: ViewRecord, messages: Sequence[bytes], signature: str) -> bool:
-        """Take in the next answer of a view; returns whether a new epoch began."""
+        """Record the next answer of a view. Returns whether a new epoch began."""
         self._appended = False
         views, continues = self.record.views, self._continues(view, messages, signature)
         is_first = bool(views) and views[0].id == view.id
@@ -135,11 +135,11 @@ class Continuity:
         return not self._continues(view, messages, signature)
 
     def drop_oldest(self) -> list[ViewRecord]:
-        """Keep no more views than are to be kept; returns the others."""
+        """Evict excess views. Returns the evicted ones."""
         return self._without_oldest()
 
     def encoded(self) -> bytes:
-        """The record as it is kept."""
+        """The record, encoded for storage."""
         return json.encode(self.record)
 
     def _without_oldest(self) -> list[ViewRecord]:

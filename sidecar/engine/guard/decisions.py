@@ -1,4 +1,4 @@
-"""What became of each message in an answer, as `context/explain` reports it."""
+"""The outcome for each message in an answer, as reported by `context/explain`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sidecar.engine.session import Timeline
 Verdict = Literal["sent", "summarised", "stubbed", "dropped", "pinned"]
 
 LISTED = 2000
-"""Messages in front of an answer that are listed; still older ones share the fate of the oldest listed."""
+"""Maximum earlier messages listed; older ones have the same outcome as the oldest listed."""
 
 WHY_REPLACED = {
     "duplicate": "the same call was made again later",
@@ -21,11 +21,11 @@ WHY_REPLACED = {
     "media": "old: the images of its results are left out",
     "images": "old: its images are left out",
 }
-"""How a message was pruned, by the name of the way."""
+"""Reason for a replacement, by its kind."""
 
 
 class Decision(NamedTuple):
-    """What became of one message, and why."""
+    """The outcome for one message, and the reason."""
 
     message_id: str
     turn_id: str
@@ -33,11 +33,11 @@ class Decision(NamedTuple):
     verdict: Verdict
     reason: str
     by: str | None = None
-    """The part of the answer that stands for the message, such as a summary's ref."""
+    """The part of the answer that covers the message, such as a summary's ref."""
 
 
 class Record(NamedTuple):
-    """What is kept of an answer so that it can be explained later."""
+    """The record of an answer, kept to explain it later."""
 
     engine_id: str
     sent: dict[str, Decision]
@@ -46,7 +46,7 @@ class Record(NamedTuple):
     last_sent: str | None
     """The newest message of the session that was sent."""
     quotes: dict[int, tuple[str, str]]
-    """Positions of messages that a recalled text quotes: why it does, and the ref of the text."""
+    """Messages quoted by recalled text: position to the reason and the text's ref."""
 
 
 def record(engine_id: str, fitted: Fitted) -> Record:
@@ -78,22 +78,22 @@ def record(engine_id: str, fitted: Fitted) -> Record:
 
 
 async def explain(timeline: Timeline, kept: Record) -> list[Decision]:
-    """A decision for every message that was sent, and for those in front of and between them."""
+    """A decision for every message that was sent or left out, and for those before and between them."""
     reach = LISTED + len(kept.sent) + len(kept.left_out)
     before = await timeline.before(kept.last_sent, reach) if kept.last_sent else []
     decisions: list[Decision] = []
     listed: set[str] = set()
     for entry in before:
         known = kept.sent.get(entry.message_id) or kept.left_out.get(entry.message_id)
-        decisions.append(known or _passed_over(entry, kept))
+        decisions.append(known or _not_chosen(entry, kept))
         listed.add(entry.message_id)
     older = [d for d in kept.sent.values() if d.message_id not in listed and d.message_id != kept.last_sent]
     newest = [d for d in kept.sent.values() if d.message_id == kept.last_sent]
     return older + decisions + newest + [d for d in kept.left_out.values() if d.message_id not in listed]
 
 
-def _passed_over(entry: Entry, kept: Record) -> Decision:
-    """For a message that the engine did not choose."""
+def _not_chosen(entry: Entry, kept: Record) -> Decision:
+    """The decision for a message that the engine did not choose."""
     if entry.position in kept.quotes:
         why, ref = kept.quotes[entry.position]
         why = f"older than the window; recalled: {why}"
@@ -107,7 +107,7 @@ def _passed_over(entry: Entry, kept: Record) -> Decision:
 
 
 def _why_replaced(entry: Entry) -> str:
-    return WHY_REPLACED.get(entry.how, "its results were too large for the budget")
+    return WHY_REPLACED.get(entry.how, "its results are too large for the budget")
 
 
 def _why_sent(kind: str, needed: bool) -> str:

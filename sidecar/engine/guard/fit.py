@@ -1,4 +1,4 @@
-"""Brings a list of messages within its budget while it stays valid for the provider."""
+"""Reduces a list of messages to its budget while keeping it valid for the provider."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from sidecar.messages.pairing import units
 
 
 class Fitted(NamedTuple):
-    """A list that fits, and what was left out of it."""
+    """A list that fits, and what it leaves out."""
 
     slots: list[Slot]
     left_out: list[tuple[Slot, str]]
-    """What is not in the list, each with the reason."""
+    """Slots not in the list, each with the reason."""
     excess: int = 0
-    """Tokens by which the list was over its budget as it was given."""
+    """Tokens by which the original list exceeded the budget."""
 
 
 class Fitter:
-    """Arranges, then leaves out the oldest turns, then replaces tool results, until the list fits."""
+    """Arranges the list, then drops the oldest turns, then replaces tool results, until it fits."""
 
     def __init__(self, dialect: Dialect, writer: Writer) -> None:
         self._dialect = dialect
         self._writer = writer
 
     def fit(self, slots: Sequence[Slot], room: int) -> Fitted:
-        """The list in at most `room` tokens.
+        """The list reduced to at most `room` tokens.
 
         Raises:
-            Overflow: the needed messages alone take more; `required` counts messages only.
+            Overflow: the needed messages alone exceed `room`; `required` counts messages only.
         """
         left_out: list[tuple[Slot, str]] = []
         placed = self._arrange(slots, left_out)
@@ -63,7 +63,7 @@ class Fitter:
         return placed
 
     def _stubbed(self, slots: list[Slot], excess: int) -> list[Slot]:
-        """The list with the largest tool results replaced until `excess` tokens are saved."""
+        """The list with the largest tool results replaced, as far as needed to save `excess` tokens."""
         stubbed = list(slots)
         by_size = sorted(range(len(slots)), key=lambda i: -slots[i].tokens)
         for i in by_size:
@@ -79,14 +79,14 @@ class Fitter:
 
 
 def tokens_of(slots: Sequence[Slot]) -> int:
-    """The tokens of all slots together."""
+    """Total tokens of the slots."""
     return sum(slot.tokens for slot in slots)
 
 
 def _oldest(slots: Sequence[Slot], excess: int) -> list[Slot]:
-    """What to leave out next: recalled text, oldest turns, summaries, oldest messages, newest pins.
+    """What to drop next: recalled text, oldest turns, summaries, oldest messages, then newest pins.
 
-    Messages that belong together go together: a call with its results, reasoning with what follows from it.
+    Messages of one unit go together: a call with its results, reasoning with what follows from it.
     """
     loose = [slot for slot in slots if not slot.needed and not slot.pin]
     recalled = [slot for slot in loose if slot.kind in ("recall", "memory")]
@@ -102,7 +102,7 @@ def _oldest(slots: Sequence[Slot], excess: int) -> list[Slot]:
 
 
 def _units(slots: Sequence[Slot]) -> list[list[Slot]]:
-    """The messages of the list that must be sent, or left out, together, in order."""
+    """The list divided into units, which are sent or left out as a whole, in order."""
     return [[slots[i] for i in unit.indices] for unit in units([slot.reading for slot in slots])]
 
 
@@ -116,7 +116,7 @@ def _newest_pin(slots: Sequence[Slot]) -> list[Slot]:
 
 
 def _first(free: Sequence[Sequence[Slot]], excess: int, *, whole_turns: bool) -> list[Slot]:
-    """The oldest units that make up `excess` tokens."""
+    """The oldest units, as many as it takes to free `excess` tokens."""
     victims: list[Slot] = []
     for unit in free:
         if excess <= 0 and not (whole_turns and unit[-1].turn == victims[-1].turn):

@@ -1,7 +1,7 @@
-"""What an answer was made of, so that the next one of its view can go on from it without asking the engine.
+"""The composition of an answer, stored so that the next answer of its view can extend it without the engine.
 
-Engines that know of no views have one cut for all budgets. Where another view has answered since, what such
-an engine chooses need not extend the last answer of this view; then the answer is put together again.
+Engines unaware of views have one cut for all budgets. Once another view has answered, such an engine's choice
+may no longer extend the last answer of this view; then the answer is rebuilt from its frame.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from sidecar.engine.guard.slot import Slot
 from sidecar.engine.session import Timeline
 
 WHOLE = 1 << 40
-"""More messages than any answer has."""
+"""Exceeds the number of messages in any answer."""
 
 
 class Piece(Struct, array_like=True):
-    """A text of the engine, or messages that follow each other."""
+    """A text by the engine, or a run of consecutive messages."""
 
     first: str = ""
-    """Ids of the first message and of the last one."""
+    """Id of the first message; `last` is that of the last one."""
     last: str = ""
     kind: Kind = "recent"
     made: Made | None = None
 
 
 class Frame(Struct, array_like=True):
-    """An answer up to the messages at its end; whatever comes after them belongs to it too."""
+    """An answer whose last run of messages is open-ended: newer messages belong to it too."""
 
     pieces: list[Piece]
     since: str
-    """Id of the first of these messages, which follow each other to the end of the timeline."""
+    """Id of the first message of that run, which continues to the end of the timeline."""
     addition: str | None
 
     def encoded(self) -> bytes:
-        """The frame as it is kept: the same bytes while answers go on from each other."""
+        """The frame, encoded for storage; the bytes stay the same while answers extend each other."""
         return json.encode(self)
 
 
@@ -47,12 +47,12 @@ class FindingTimeline(Timeline, Protocol):
     """A timeline that finds messages by their ids."""
 
     async def find(self, message_id: str) -> Entry | None:
-        """The entry of that id."""
+        """The entry with that id, or `None`."""
         ...
 
 
 def frame_of(assembly: Assembly, slots: Sequence[Slot], addition: str | None) -> Frame | None:
-    """What became of an engine's choice; `None` where it does not end with messages."""
+    """The frame of an engine's answer as it was sent; `None` if the answer does not end with messages."""
     own = {id(item) for item in assembly.items if isinstance(item, Made)}
     pieces: list[Piece] = []
     place = -1
@@ -74,7 +74,7 @@ def frame_of(assembly: Assembly, slots: Sequence[Slot], addition: str | None) ->
 
 
 async def continued(kept: bytes, timeline: FindingTimeline) -> Assembly | None:
-    """The answer with what came since; `None` where a part of it is not on the timeline any more."""
+    """The answer extended by newer messages; `None` if part of it is no longer on the timeline."""
     try:
         frame = json.decode(kept, type=Frame)
     except DecodeError:
@@ -95,7 +95,7 @@ async def continued(kept: bytes, timeline: FindingTimeline) -> Assembly | None:
 
 
 async def _run(timeline: FindingTimeline, piece: Piece) -> list[Entry] | None:
-    """The messages of a piece; heartbeats of earlier turns have left by now."""
+    """The messages of a piece, without heartbeats of earlier turns; `None` if it left the timeline."""
     first, last = await timeline.resolve(piece.first), await timeline.resolve(piece.last)
     end = await timeline.find(last) if first and last else None
     if first is None or last is None or end is None:

@@ -1,4 +1,4 @@
-"""What every answer must hold: system messages, the newest user message, the last tool group after it.
+"""The minimum of every answer: system messages, the newest user message, the last tool group after it.
 
 Rule: protocol.md, "The answer fits".
 """
@@ -12,13 +12,13 @@ from sidecar.engine.session import Timeline
 from sidecar.messages.pairing import units
 
 REACH = 4096
-"""Tokens back from the end within which the last group is looked for first."""
+"""Tokens from the end searched first for the last group."""
 
 
 async def minimum(timeline: Timeline, *, prompted: bool = False) -> list[Entry]:
-    """The entries that must not be left out, in order.
+    """The entries that no answer may leave out, in order.
 
-    `prompted` says that the host adds the newest user message itself, behind the answer.
+    `prompted` means that the host itself adds the newest user message after the answer.
     """
     needed = {entry.place: entry for entry in await timeline.system()}
     if prompted:
@@ -26,20 +26,20 @@ async def minimum(timeline: Timeline, *, prompted: bool = False) -> list[Entry]:
     reach = REACH
     while True:
         newest, whole = await timeline.tail(reach)
-        asked = _newest_user(newest)
-        if asked is None and newest and not whole:
-            asked = await timeline.opener(newest[-1].turn)
-        group = _last_group(newest, asked, whole)
+        opener = _newest_user(newest)
+        if opener is None and newest and not whole:
+            opener = await timeline.opener(newest[-1].turn)
+        group = _last_group(newest, opener, whole)
         if group is not None:
             break
         reach *= 8
-    for entry in [*([asked] if asked else []), *group]:
+    for entry in [*([opener] if opener else []), *group]:
         needed[entry.place] = entry
     return [needed[place] for place in sorted(needed)]
 
 
 def last_group(entries: Sequence[Entry]) -> list[int]:
-    """The indices of the last call with its results, empty where nothing was called."""
+    """Indices of the last call with its results; empty if there is no call."""
     for unit in reversed(units([entry.reading for entry in entries])):
         if any(entries[i].reading.calls for i in unit.indices):
             return list(unit.indices)
@@ -47,13 +47,13 @@ def last_group(entries: Sequence[Entry]) -> list[int]:
 
 
 def _newest_user(newest: Sequence[Entry]) -> Entry | None:
-    """The newest message of the user, a heartbeat's included: it is what the model is to answer."""
+    """The newest user message, heartbeats included: the one that the model must answer."""
     return next((entry for entry in reversed(newest) if entry.reading.opens_turn), None)
 
 
-def _last_group(newest: Sequence[Entry], asked: Entry | None, whole: bool) -> list[Entry] | None:
-    """The last group behind `asked`, empty where there is none, `None` where `newest` is too short."""
-    floor = asked.place if asked else -1
+def _last_group(newest: Sequence[Entry], opener: Entry | None, whole: bool) -> list[Entry] | None:
+    """The last group after `opener`; empty if there is none, `None` if `newest` is too short to tell."""
+    floor = opener.place if opener else -1
     after = [entry for entry in newest if entry.place > floor]
     reaches_back = whole or len(after) < len(newest)
     group = last_group(after)

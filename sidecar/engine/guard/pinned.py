@@ -1,4 +1,4 @@
-"""What was pinned, and as much of it as fits beside the minimum."""
+"""Pins, and the selection that fits in addition to the minimum."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ HEADING = Made(
     text="Pinned messages of earlier turns follow.",
     timestamp_ms=0,
 )
-"""Stands in front of a pinned message of the model where a list must begin with the user."""
+"""Precedes a pinned assistant message where the list must begin with the user."""
 
 
 class Pin(Struct, frozen=True, kw_only=True):
-    """Something that must stay in every answer: a message with what belongs to it, or a text."""
+    """Content that must be in every answer: a message with its unit, or a text."""
 
     pin_id: str
     entries: Sequence[Entry] = ()
-    """The message; a call with its results, a result with its call."""
+    """The message; with its results if it is a call, with its call if it is a result."""
     made: Made | None = None
-    """The text."""
+    """The pinned text."""
 
 
 class Pinned(NamedTuple):
@@ -36,9 +36,9 @@ class Pinned(NamedTuple):
 
     texts: list[Slot]
     entries: dict[str, tuple[Entry, int, str]]
-    """By message id: the entry, its order among the pins from 1, the id of the pin."""
+    """Message id to the entry, the pin's order (from 1) and the pin's id."""
     tokens: int
-    """What they take beside the minimum."""
+    """Their tokens in addition to the minimum."""
     left_out: list[Pin]
 
 
@@ -46,7 +46,7 @@ NOTHING = Pinned([], {}, 0, [])
 
 
 def fitting(pins: Sequence[Pin], needed: Sequence[Entry], writer: Writer, budget: int) -> Pinned:
-    """The pins that fit into `budget` tokens together with the needed entries; older ones go first."""
+    """The pins that fit into `budget` tokens along with the needed entries; older pins take precedence."""
     if not pins:
         return NOTHING
     inside = {entry.message_id for entry in needed}

@@ -1,7 +1,7 @@
-"""Chooses the old tool results and images that an answer can do without.
+"""Chooses old tool results and images to leave out of answers.
 
-A choice changes the start of the list, so it is made where a new epoch begins anyway, for everything that is
-old enough by then; until the next one the answers go on in the same bytes.
+Pruning changes the start of the list, so it happens only when a new epoch begins anyway, for everything old
+enough by then. Until the next epoch, answers repeat the same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sidecar.messages.contract import ToolCall
 from sidecar.messages.pairing import pair, units
 
 WORTH = 0.8
-"""A replacement that keeps more than this of a message's tokens is not worth it."""
+"""Maximum share of a message's tokens that a worthwhile replacement may keep."""
 _RANK: dict[How, int] = {
     "media": 1,
     "trim": 2,
@@ -41,9 +41,9 @@ class Pruner:
     def choose(
         self, entries: Sequence[Entry], budget: int, spared: Collection[str] = ()
     ) -> tuple[dict[Entry, Replacement], int]:
-        """What of a list, as it is shown now, to replace from now on, with the tokens that saves.
+        """New replacements for a list as it is currently sent, and the tokens they save.
 
-        `spared` names messages that stay.
+        Messages whose ids are in `spared` stay.
         """
         rules = self._rules
         if not rules.enabled or sum(entry.tokens for entry in entries) <= rules.start_share * budget:
@@ -69,7 +69,7 @@ class Pruner:
     def _how(
         self, entry: Entry, age: float, tools: Sequence[str], repeated: bool, newest_turn: int
     ) -> How | None:
-        """The way to replace a message, `None` where it stays."""
+        """How to replace a message; `None` if it stays."""
         rules, reading = self._rules, entry.reading
         if not reading.results:
             old = age >= rules.recent_share and entry.turn < newest_turn and entry.position is not None
@@ -90,7 +90,7 @@ class Pruner:
         return "media" if rules.images and reading.media else None
 
     def _worth(self, entry: Entry, how: How) -> tuple[Replacement, int] | None:
-        """The replacement with the tokens it saves, where those are enough beyond the one in force."""
+        """The replacement and the tokens it saves; `None` if it saves too little over the current one."""
         whole = entry.whole or entry
         known = self._stubs.known(whole) if entry.whole else None
         if known is not None and _RANK[how] <= _RANK[known.how]:
@@ -104,7 +104,7 @@ class Pruner:
 
 
 def _answered(entries: Sequence[Entry]) -> tuple[list[list[str]], list[list[str]]]:
-    """For each message, what its results answer: the signatures of the calls, the names of the tools."""
+    """For each message, the signatures of the calls that its results answer, and the tools' names."""
     readings = [entry.reading for entry in entries]
     signatures: list[list[str]] = [[] for _ in entries]
     tools: list[list[str]] = [[result.name for result in reading.results] for reading in readings]
@@ -121,7 +121,7 @@ def _signature(call: ToolCall) -> str:
 
 
 def _first_of_newest_groups(entries: Sequence[Entry], groups: int) -> int:
-    """Where the newest calls with their results begin; the start where there are fewer."""
+    """Index where the newest `groups` calls with results begin; 0 if there are fewer."""
     left = groups
     for unit in reversed(units([entry.reading for entry in entries])):
         if any(entries[i].reading.calls for i in unit.indices):
@@ -132,7 +132,7 @@ def _first_of_newest_groups(entries: Sequence[Entry], groups: int) -> int:
 
 
 def _shows_images(entry: Entry) -> bool:
-    """Whether a user's message has images beside a text of its own."""
+    """Whether a user's message has images in addition to its own text."""
     reading = entry.reading
     return (
         entry.role == "user"

@@ -1,4 +1,4 @@
-"""How far pruning goes: the settings of `[pruning]`, with their defaults."""
+"""The settings of `[pruning]`, with their defaults."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from msgspec import Struct
 
 
 class PruningRules(Struct, frozen=True, kw_only=True):
-    """When old tool results and images are replaced; shares are of the token budget."""
+    """Rules for replacing old tool results and images; shares are of the token budget."""
 
     enabled: bool = True
     start_share: float = 1.0
-    """Nothing is pruned while the session takes less."""
+    """Nothing is pruned while the session takes no more than this."""
     recent_share: float = 0.25
-    """The newest part, which stays whole."""
+    """The newest part of the session, which stays whole."""
     clear_share: float = 0.5
-    """Results with more than this behind them are left out; nearer ones are shortened."""
+    """Results followed by more than this are left out; more recent ones are shortened."""
     recent_groups: int = 3
-    """The newest calls with their results, which stay whole; at least 1."""
+    """Number of newest calls whose results stay whole; at least 1."""
     trim_tokens: int = 1_000
     """Larger results are shortened."""
     head_chars: int = 1_200
-    """Characters kept of the beginning of a shortened result."""
+    """Characters kept from the start of a shortened result."""
     tail_chars: int = 600
-    """Characters kept of its end."""
+    """Characters kept from its end."""
     clear_tokens: int = 200
     """Smaller results are never left out."""
     duplicates: bool = True
-    """Leave out a result where the same call was made again later."""
+    """Leave out a result if the same call was repeated later."""
     failures: bool = True
-    """Shorten the results of calls that failed to their first lines."""
+    """Shorten results of failed calls to their first lines."""
     images: bool = True
     """Leave out old images."""
     protected_tools: tuple[str, ...] = ()
-    """Names of tools, `*` standing for anything, whose results stay."""
+    """Tools whose results stay; `*` in a name matches anything."""

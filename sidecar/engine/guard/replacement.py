@@ -1,4 +1,4 @@
-"""What stands in the place of a tool result, or of images, that an answer does not carry."""
+"""Stand-ins for tool results and images that an answer leaves out."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from sidecar.messages.contract import Dialect, Mark, Media, ToolResult
 
 How = Literal["clear", "duplicate", "trim", "failed", "media", "images", "payload"]
 """`clear` and `duplicate` leave a reference, `trim` keeps head and tail, `failed` the first lines, `media`
-the text of results without their images, `images` a user's text without the images, `payload` the ends of a
-large result with what lines between them tell."""
+the text of results without their images, `images` a user's text without its images, `payload` both ends of
+a large result and the most informative lines in between."""
 
 FAILED_CHARS = 300
-"""Characters kept of the result of a call that failed."""
+"""Characters kept of a failed call's result."""
 
 
 class Replacement(Struct, frozen=True, array_like=True):
-    """How one message is replaced, in words that stay the same from answer to answer."""
+    """How one message is replaced; gives the same text in every answer."""
 
     how: How
     ref: str
-    """The message's id at the time."""
+    """The message's id when it was replaced."""
     turn_id: str
     tokens: int
     head: int = 0
-    """Characters kept of the beginning."""
+    """Characters kept from the start."""
     tail: int = 0
-    """Characters kept of the end."""
+    """Characters kept from the end."""
 
     @property
     def final(self) -> bool:
-        """True where nothing more can be left out."""
+        """True if nothing more can be left out."""
         return self.how in ("clear", "duplicate")
 
 
 def replaced(entry: Entry, replacement: Replacement, dialect: Dialect, recall_tool: str | None) -> Entry:
-    """The message with its results, or images, replaced."""
+    """The message with its results or images replaced."""
     mark = Mark("stub", replacement.ref)
     if replacement.how == "images":
         note = f"Images left out: {_reference(replacement, None)}"
@@ -60,7 +60,7 @@ def replaced(entry: Entry, replacement: Replacement, dialect: Dialect, recall_to
 
 
 def _text(result: ToolResult, replacement: Replacement, recall_tool: str | None, media: bool) -> str | None:
-    """The text in the place of one result; `None` where it stays as it is."""
+    """The replacement text of one result; `None` if it stays as it is."""
     whole, reference = result.text, _reference(replacement, recall_tool)
     match replacement.how:
         case "duplicate":
@@ -79,7 +79,7 @@ def _text(result: ToolResult, replacement: Replacement, recall_tool: str | None,
 
 
 def _left_out(media: Sequence[Media]) -> str:
-    """What came with a result and is not in its reference."""
+    """A note listing media that came with a result and are left out."""
     named = "; ".join(f"{medium.kind}, {medium.size} bytes" for medium in media)
     return f"[left out with it: {named}]"
 
@@ -90,7 +90,7 @@ def _reference(replacement: Replacement, recall_tool: str | None) -> str:
 
 
 def _shortened(text: str, head: int, tail: int) -> str:
-    """Beginning and end, cut at line breaks where there are any near."""
+    """Start and end, cut at nearby line breaks."""
     start = text[:head]
     if (at := start.rfind("\n", head // 2)) > 0:
         start = start[:at]
@@ -102,11 +102,11 @@ def _shortened(text: str, head: int, tail: int) -> str:
 
 
 HEAD, TAIL = 1_600, 800
-"""Characters of the beginning and of the end."""
+"""Characters kept from the start and from the end."""
 LINES, LINE = 24, 160
-"""Lines in between that are shown, and the characters of each."""
-LOOKED_AT = 2_000_000
-"""Characters that are looked through at either end; more would take too long."""
+"""Maximum lines shown in between, and maximum characters of each."""
+SCANNED = 2_000_000
+"""Characters scanned at either end; scanning more would take too long."""
 
 _ERROR = re.compile(
     r"error|exception|traceback|fail|fatal|panic|denied|refused|timeout|timed out|not found|cannot|warning"
@@ -125,25 +125,25 @@ class _Line(NamedTuple):
 
 
 def outlined(text: str) -> str:
-    """The beginning, the lines that say most, each with its number, and the end."""
+    """The start, the most informative lines with their numbers, and the end."""
     head, tail = text[:HEAD], text[len(text) - TAIL :]
     if (at := head.rfind("\n", HEAD // 2)) > 0:
         head = head[:at]
     if 0 <= (at := tail.find("\n")) < TAIL // 2:
         tail = tail[at + 1 :]
     between = text[len(head) : len(text) - len(tail)]
-    chosen = _telling(between, head.count("\n") + 1)
+    chosen = _informative(between, head.count("\n") + 1)
     lines = [f"[line {line.number}] {line.text}" for line in chosen]
     left_out = f"[... {len(between)} characters left out{', among them:' if lines else ''} ...]"
     return "\n".join([head, left_out, *lines, *(["[...]"] if lines else []), tail])
 
 
-def _telling(text: str, first: int) -> list[_Line]:
-    """The lines worth most, those alike but for numbers shown once; in order."""
+def _informative(text: str, first: int) -> list[_Line]:
+    """The most informative lines in order; lines that differ only in numbers appear once."""
     parts = [(first, text)]
-    if len(text) > 2 * LOOKED_AT:
-        end = text[-LOOKED_AT:]
-        parts = [(first, text[:LOOKED_AT]), (first + text.count("\n", 0, len(text) - LOOKED_AT), end)]
+    if len(text) > 2 * SCANNED:
+        end = text[-SCANNED:]
+        parts = [(first, text[:SCANNED]), (first + text.count("\n", 0, len(text) - SCANNED), end)]
     best: dict[str, _Line] = {}
     for start, part in parts:
         for number, line in enumerate(part.split("\n"), start):

@@ -1,4 +1,4 @@
-"""One message of an answer while the guard works on it."""
+"""A message of an answer under construction, and the writer of the guard's own messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MARKS: dict[Kind, MarkKind] = {
 
 
 class Slot(Struct, frozen=True, kw_only=True, eq=False):
-    """A message of the answer: one of the session, one that the engine made, or one that stands in."""
+    """A message of the answer: from the session, written by the engine, or a stand-in."""
 
     raw: bytes
     reading: Reading
@@ -35,24 +35,24 @@ class Slot(Struct, frozen=True, kw_only=True, eq=False):
     needed: bool = False
     """True for the minimum, which is never left out."""
     stub: Literal["", "stub", "part", "noResult"] = ""
-    """`part` where something of the replaced results is left."""
+    """`part` if some of the replaced results is left, `noResult` for a missing result."""
     pin: int = 0
-    """Its order among what is pinned, from 1; 0 where it is not."""
+    """Its order among the pins, from 1; 0 if not pinned."""
     pin_id: str = ""
 
     of: Entry | None = None
-    """The message whose call a stand-in answers; it goes when that goes."""
+    """The message whose call a stand-in answers; if that is dropped, so is the stand-in."""
 
     @property
     def place(self) -> int | None:
-        """Where it belongs on the timeline; `None` for what belongs nowhere in particular."""
+        """Its place on the timeline; `None` if it has none."""
         if self.entry:
             return self.entry.place
         return self.made.covers[0] if self.made and self.made.covers else None
 
     @property
     def turn(self) -> int:
-        """The turn it belongs to; 0 for what the engine made."""
+        """Its turn; 0 for text by the engine."""
         entry = self.entry or self.of
         return entry.turn if entry else 0
 
@@ -87,7 +87,7 @@ class Writer:
         return Slot(raw=raw, reading=reading, tokens=self._cost(reading), kind=made.kind, made=made)
 
     def pinned_text(self, made: Made, order: int, pin_id: str) -> Slot:
-        """A text that somebody pinned."""
+        """A pinned text."""
         return structs.replace(self.made(made), pin=order, pin_id=pin_id)
 
     def no_result(self, missing: Missing, of: Slot) -> Slot:
@@ -111,15 +111,15 @@ class Writer:
         )
 
     def stub(self, entry: Entry) -> Entry:
-        """The same tool results with a short reference in place of their text."""
+        """The message with short references in place of its tool results."""
         return self.replaced(entry.whole or entry, self.clearing(entry.whole or entry))
 
     def clearing(self, entry: Entry) -> Replacement:
-        """The replacement that leaves nothing but a reference."""
+        """The replacement that leaves only a reference."""
         return Replacement("clear", entry.message_id, entry.turn_id, entry.tokens)
 
     def replaced(self, entry: Entry, replacement: Replacement) -> Entry:
-        """The message with its tool results, or images, replaced."""
+        """The message with its tool results or images replaced."""
         return replaced(entry, replacement, self._dialect, self._recall_tool)
 
 

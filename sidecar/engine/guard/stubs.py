@@ -1,7 +1,7 @@
-"""Remembers which messages are replaced, so that they stay so from answer to answer.
+"""Remembers which messages are replaced, so that they stay replaced in later answers.
 
-A result that is whole in one answer and a stub in the next would change the start of the list each time. So
-once replaced, it stays so, also under a larger budget and in the same words; the history keeps it whole.
+A result that alternates between whole and stub would change the start of the list each time. So a replaced
+result stays replaced by the same text, even under a larger budget; the history keeps the original.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from sidecar.engine.guard.slot import Writer
 
 NONE_YET = 1 << 62
 WORTH = 0.8
-"""A reference that keeps more than this of a result's tokens is not worth it."""
+"""Maximum share of a result's tokens that a worthwhile reference may keep."""
 MOST = 1_000
-"""Replaced messages of a session that are remembered, in addition to those that are needed."""
+"""Number of replaced messages per session beyond which unneeded ones are forgotten."""
 ONE = 600
-"""Bytes that one of them takes: as it is remembered, and as it was encoded last."""
+"""Approximate bytes per remembered message, in memory and in its last encoding."""
 
 
 class Stubs:
-    """The replaced messages of one session; those with results are known by their fingerprint.
+    """The replaced messages of one session.
 
-    They may not be stored yet, so that their ids change.
+    Messages with results are identified by fingerprint, because their ids change once they are stored.
     """
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self.large = 0
-        """Tokens beyond which results stand as references with a part of their text; 0 for never."""
+        """Results larger than this, in tokens, become references with part of their text; 0 means never."""
         self.grown = False
-        """Whether such references came up that are not kept yet."""
+        """Whether there are new references of this kind that are not stored yet."""
         self._known: dict[str, Replacement] = {}
         self._smallest = NONE_YET
-        """Characters of the smallest result that was ever replaced."""
+        """Characters of the smallest result ever replaced."""
         self._shown: dict[str, Entry] = {}
         self._kept: bytes | None = None
-        """What was loaded or encoded last."""
+        """The bytes last loaded or encoded."""
 
     @property
     def weight(self) -> int:
-        """Memory that the replacements take, in bytes, roughly."""
+        """Approximate memory of the replacements, in bytes."""
         shown = sum(len(entry.raw) for entry in self._shown.values())
         whole = sum(len(entry.whole.raw) for entry in self._shown.values() if entry.whole)
         return ONE * (len(self._known) + len(self._shown)) + shown + whole
 
     def load(self, kept: bytes | None) -> None:
-        """Take over what `encoded` gave; what cannot be read is as good as nothing."""
+        """Load the bytes from `encoded`; unreadable ones count as empty."""
         if kept == self._kept:
             return
         self._kept = kept
@@ -64,13 +64,13 @@ class Stubs:
             self._known, self._shown = known, {}
 
     def encoded(self) -> bytes:
-        """What is to be kept of the stubs."""
+        """The replacements, encoded for storage."""
         self.grown = False
         self._kept = json.encode((self._known, self._smallest))
         return self._kept
 
     def add(self, entries: Iterable[Entry]) -> bool:
-        """Keep to these stand-ins from now on; false where none is new."""
+        """Keep these stand-ins from now on. Returns false if none is new."""
         new: dict[str, Replacement] = {}
         for entry in entries:
             if (whole := entry.whole) is not None:
@@ -88,12 +88,12 @@ class Stubs:
             self._note_size(whole)
 
     def restore(self, entries: Iterable[Entry]) -> bool:
-        """Send these messages whole again, those beyond the limit for large results apart; false if none."""
+        """Send these messages whole again, except large payloads. Returns false if none changed."""
         keys = {_key(entry.whole) for entry in entries if entry.whole}
         return self._drop(key for key in keys if key in self._known)
 
     def restore_all(self) -> bool:
-        """Send every message whole again, those beyond the limit for large results apart; false if none."""
+        """Send all messages whole again, except large payloads. Returns false if none changed."""
         return self._drop(self._known)
 
     def _drop(self, keys: Iterable[str]) -> bool:
@@ -103,13 +103,13 @@ class Stubs:
         return bool(dropped)
 
     def forget_all_but(self, entries: Iterable[Entry]) -> None:
-        """Where much is remembered, forget what these entries do not need."""
+        """If many replacements are remembered, forget those that these entries do not need."""
         if len(self._known) > MOST:
             needed = {_key(entry.whole) for entry in entries if entry.whole}
             self._known = {key: kept for key, kept in self._known.items() if key in needed}
 
     def renewed(self, entries: Iterable[Entry]) -> dict[Entry, Replacement]:
-        """Replacements that name another id than the message has by now: it was stored since."""
+        """Updated replacements for messages whose id changed because they were stored since."""
         found: dict[Entry, Replacement] = {}
         for entry in entries:
             whole = entry.whole
@@ -119,11 +119,11 @@ class Stubs:
         return found
 
     def known(self, whole: Entry) -> Replacement | None:
-        """How a message is replaced, `None` where it is not."""
+        """The replacement of a message, or `None`."""
         return self._known.get(_key(whole)) if self._known else None
 
     def shown(self, entry: Entry) -> Entry:
-        """The entry as it goes out: itself, or its stand-in."""
+        """The entry as sent: itself or its stand-in."""
         if entry.whole is not None:
             return entry
         if self.large and entry.tokens > self.large:
@@ -144,7 +144,7 @@ class Stubs:
         return shown
 
     def _refer(self, entry: Entry) -> None:
-        """Let a large result stand as a reference from its first answer on."""
+        """Replace a large result by a reference from its first answer on."""
         if entry.reading.results and (key := _key(entry)) not in self._known:
             replacement = Replacement("payload", entry.message_id, entry.turn_id, entry.tokens)
             if self._writer.replaced(entry, replacement).tokens < entry.tokens * WORTH:
@@ -153,7 +153,7 @@ class Stubs:
                 self.grown = True
 
     def forget_shown(self) -> None:
-        """Write the stand-ins anew: their words have changed."""
+        """Discard the written stand-ins, because their text has changed."""
         self._shown.clear()
 
     def _note_size(self, whole: Entry) -> None:
@@ -162,7 +162,7 @@ class Stubs:
 
 
 def _key(entry: Entry) -> str:
-    """Stands for a message with results: another call of the same tool may have the same result."""
+    """Key of a message; with results, it includes the call, since another call may have the same result."""
     if entry.reading.results:
         return str(entry.keys.call ^ entry.keys.text)
     return f"m{entry.message_id}"
