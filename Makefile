@@ -28,7 +28,7 @@ export VENV
 
 .PHONY: help demo test test-hosts lint audit licences dist bench bench-hosts soak schema venv lock clean
 .PHONY: host-python host-browser host-frameworks host-neovim host-typescript host-openclaw host-pi host-vscode test-vscode schema-generators
-.PHONY: host-packaging go-client rust-client
+.PHONY: host-packaging host-roots workflows go-client rust-client
 .PHONY: client-library openclaw-plugin pi-extension vscode-extension vscode-parts
 
 help: ## Show this list
@@ -47,7 +47,7 @@ test-hosts: $(INSTALLED) ## Run everything else: clients, editors, browsers, rea
 # --- the groups of tests of .ci/hosts, each of which may be run alone
 
 host-python: $(INSTALLED)
-	@$(BIN)/pytest -q -m hosts -n 2 --dist loadfile --ignore tests/packaging --ignore $(BROWSER_TESTS) $(ARGS)
+	@$(BIN)/pytest -q -m hosts -n 2 --dist loadfile --ignore tests/packaging --ignore tests/roots --ignore $(BROWSER_TESTS) $(ARGS)
 
 host-browser: $(INSTALLED)
 	@$(BIN)/pytest -q -m hosts -n 2 $(BROWSER_TESTS) $(ARGS)
@@ -80,6 +80,15 @@ host-vscode: $(INSTALLED) vscode-parts
 
 host-packaging: $(INSTALLED) dist
 	@$(BIN)/pytest -q -n 2 --dist loadfile tests/packaging $(ARGS)
+
+host-roots: $(INSTALLED) dist openclaw-plugin pi-extension vscode-extension
+	cd clients/openclaw && npm run compile && node build/tests/host/install.js
+	cd clients/pi && npm run compile && node build/tests/host/install.js
+	cd clients/vscode && npx tsc -p tsconfig.json && node build/tests/e2e/main-install.js
+	@$(BIN)/pytest -q -n 1 tests/roots $(ARGS)
+
+workflows: ## Check the files below .github
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 schema-generators: $(INSTALLED) ## Send the examples of the specification through types that generators make
 	@$(BIN)/python -m tests.generators.round_trips
