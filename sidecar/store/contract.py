@@ -92,6 +92,13 @@ class SessionStore(Protocol):
         """
         ...
 
+    async def elected(self, task: str, for_s: float) -> bool:
+        """Whether this process does a task for everybody that shares the store, for so many seconds.
+
+        It stays so for the process that asks again in time.
+        """
+        ...
+
     async def used_bytes(self) -> int:
         """Bytes that everything kept takes, about; room that erased messages have left does not count."""
         ...

@@ -147,6 +147,28 @@ def test_a_fork_waits_for_what_is_written_to_its_parent(held: Held) -> None:
     run(play)
 
 
+@pytest.mark.parametrize("write", [Truncate(ref("a"), None), Delete(ref("a"))], ids=lambda write: write.verb)
+def test_a_session_that_gives_way_waits_for_what_is_written_to_its_forks(write: Write, held: Held) -> None:
+    async def play(one: PostgresStore, two: PostgresStore) -> None:
+        await one.write(append("a", "first", "second"))
+        await one.write(Fork(ref("a"), ref("fork"), None))
+        held.of = one
+        stuck = asyncio.ensure_future(one.write(append("fork", "third")))
+        assert await asyncio.to_thread(held.begun.wait, LIMIT_S)
+        giving_way = asyncio.ensure_future(two.write(write))
+        await asyncio.wait([giving_way], timeout=0.3)
+        assert not giving_way.done()
+        held.released.set()
+        await asyncio.gather(stuck, giving_way)
+        assert [message.body for message in await two.messages(ref("fork"), 1, 9)] == [
+            b"first",
+            b"second",
+            b"third",
+        ]
+
+    run(play)
+
+
 def random_write(chance: random.Random, number: int) -> Write:
     """Any write that passes messages from one session to another, or meets one that does."""
     name, other = (f"s{chance.randrange(6)}" for _ in range(2))

@@ -10,7 +10,7 @@ from tests.search_kit import index_in_small_portions, positions, rest
 from tests.store_kit import REF, Driver
 
 
-@pytest.mark.parametrize("version", range(1, VERSION))
+@pytest.mark.parametrize("version", range(1, VERSION + 1))
 def test_messages_of_an_older_store_are_read_and_added_to(version: int) -> None:
     url = shared_server().fresh()
     make_store_of_version(url, version)
@@ -22,7 +22,7 @@ def test_messages_of_an_older_store_are_read_and_added_to(version: int) -> None:
         assert [each.facts is not None for each in keyed] == [False, True, False]
 
 
-@pytest.mark.parametrize("version", range(1, VERSION))
+@pytest.mark.parametrize("version", range(1, VERSION + 1))
 def test_messages_of_an_older_store_are_found(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     index_in_small_portions(monkeypatch)
     url = shared_server().fresh()

@@ -329,7 +329,8 @@ class Retention:
                 clock=clock,
             )
             try:
-                await pruning.run()
+                if await self._store.elected("retention", rules.every_s + FIRST_AFTER_S):
+                    await pruning.run()
                 self.problem = None
             except ClockAhead as error:
                 self.problem = str(error)

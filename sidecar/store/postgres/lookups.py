@@ -21,9 +21,14 @@ _BYTES = 8 << 20
 """Bodies handed out in one go for missing facts."""
 
 _SESSIONS = (
-    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE (%s::text IS NULL OR namespace = %s) "
+    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE {{}} "
     "AND (%s::bigint IS NULL OR (updated_ms, uid) < (%s, %s)) "
     "AND (%s::text IS NULL OR agent_id IS NULL OR agent_id = %s) ORDER BY updated_ms DESC, uid DESC LIMIT %s"
+)
+_ALL_SESSIONS = _SESSIONS.format("%s::text IS NULL")
+_SESSIONS_OF = _SESSIONS.format("left(namespace, 200) = left(%s, 200) AND namespace = %s")
+_SET_ASIDE = (
+    f"SELECT {SESSION_COLUMNS} FROM sessions WHERE namespace = E'{escape(EXPIRED)}' ORDER BY uid LIMIT %s"
 )
 _IDLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE updated_ms < %s AND right(namespace, %s::int) <> %s "
@@ -72,8 +77,14 @@ class PostgresLookups(PostgresReads):
     ) -> tuple[list[SessionHead], str | None]:
         """See `Lookups`."""
         stamp, uid = (None, None) if cursor is None else decode_cursor(cursor)
-        bindings = (namespace, namespace, stamp, stamp, uid, agent_id, agent_id, limit + 1)
-        found = [session_record(row) for row in self.query(_SESSIONS, bindings)]
+        rest_of = (stamp, stamp, uid, agent_id, agent_id, limit + 1)
+        if namespace is None:
+            rows = self.query(_ALL_SESSIONS, (None, *rest_of))
+        elif namespace == EXPIRED and cursor is None and agent_id is None:
+            rows = self.query(_SET_ASIDE, (limit + 1,))
+        else:
+            rows = self.query(_SESSIONS_OF, (namespace, namespace, *rest_of))
+        found = [session_record(row) for row in rows]
         page = found[:limit]
         rest = encode_cursor(page[-1]) if page and len(found) > limit else None
         return [record.head() for record in page], rest

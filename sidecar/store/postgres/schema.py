@@ -3,8 +3,10 @@
 import math
 import os
 
+from sidecar.store.erasure import EXPIRED
 from sidecar.store.errors import StoreUnavailable
 from sidecar.store.postgres.connection import SCHEMA, Connection, Cursor, begin_writing
+from sidecar.store.postgres.escaping import escape
 from sidecar.store.stored import SECRET_BYTES
 
 LOCKS = 0x43455053
@@ -251,6 +253,25 @@ MIGRATIONS = (
 
 VERSION = len(MIGRATIONS)
 
+ADDITIONS = (
+    """
+    CREATE TABLE leases (
+        task TEXT COLLATE "C" PRIMARY KEY,
+        holder TEXT COLLATE "C" NOT NULL,
+        until TIMESTAMPTZ NOT NULL
+    );
+    CREATE INDEX session_by_namespace ON sessions (left(namespace, 200));
+    """
+    rf"""
+    CREATE INDEX session_set_aside ON sessions (uid) WHERE namespace = E'{escape(EXPIRED)}';
+    """,
+)
+"""What a store of this version may have or lack: so two releases can work on one database during an update.
+
+A release adds what it needs, and runs with more than it knows. Columns that appending changes have no index,
+since PostgreSQL would then write all indexes of the session with every batch.
+"""
+
 _TABLE_THERE = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = %s"
 """Reads the catalog, because `to_regclass` may not see what was committed while a lock was waited for."""
 
@@ -267,7 +288,7 @@ def prepare(connection: Connection) -> None:
         raise StoreUnavailable(
             "the PostgreSQL database does not use UTF-8", "Create one with ENCODING 'UTF8' for the store."
         )
-    if checked_version(cursor) == VERSION:
+    if checked_version(cursor) == VERSION and _additions(cursor) >= len(ADDITIONS):
         return
     deadline, connection.deadline = connection.deadline, math.inf
     try:
@@ -289,11 +310,22 @@ def _migrate(cursor: Cursor, version: int) -> None:
         cursor.execute("INSERT INTO schema_version VALUES (0)")
     for statements in MIGRATIONS[version:]:
         cursor.execute(statements)
+    for number, statements in enumerate(ADDITIONS[_additions(cursor) :], start=_additions(cursor) + 1):
+        cursor.execute(statements)
+        cursor.execute("CREATE TABLE IF NOT EXISTS additions (number INTEGER PRIMARY KEY)")
+        cursor.execute("INSERT INTO additions VALUES (%s)", (number,))
     cursor.execute(
         "INSERT INTO secrets (secret) SELECT %s WHERE NOT EXISTS (SELECT 1 FROM secrets)",
         (os.urandom(SECRET_BYTES),),
     )
     cursor.execute(f"UPDATE schema_version SET version = {VERSION}")
+
+
+def _additions(cursor: Cursor) -> int:
+    """How many additions the tables have."""
+    if not cursor.execute(_TABLE_THERE, (SCHEMA, "additions")).fetchall():
+        return 0
+    return cursor.execute(f"SELECT coalesce(max(number), 0) FROM {SCHEMA}.additions").fetchall()[0][0]
 
 
 def checked_version(cursor: Cursor) -> int:

@@ -1,13 +1,18 @@
 """The `SessionStore` in PostgreSQL."""
 
 import asyncio
+import os
+import time
 from asyncio import CancelledError
 from collections.abc import Callable, Collection, Generator, Hashable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import psycopg
+
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.postgres.connection import Connection, Prepare, checked_conninfo
+from sidecar.store.postgres.connection import Connection, Prepare, begin_writing, checked_conninfo
+from sidecar.store.postgres.faults import unavailable
 from sidecar.store.postgres.lookups import PostgresLookups
 from sidecar.store.postgres.pool import Outage, Pool
 from sidecar.store.postgres.readers import Readers
@@ -27,6 +32,12 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _Reads = TypeVar("_Reads", bound=PostgresLookups)
 
+_ELECT = (
+    "INSERT INTO leases (task, holder, until) "
+    "VALUES (%s, %s, clock_timestamp() + %s * interval '1 millisecond') "
+    "ON CONFLICT (task) DO UPDATE SET holder = excluded.holder, until = excluded.until "
+    "WHERE leases.holder = excluded.holder OR leases.until <= clock_timestamp() RETURNING 1"
+)
 _WAIT_S = 10.0
 """How long a request waits for a server that is away."""
 
@@ -69,6 +80,7 @@ class PostgresStore(SessionReads, Submitting):
         self._writer: Writer | None = None
         self._readers: Readers[PostgresLookups] | None = None
         self._closed: asyncio.Event | None = None
+        self._name = os.urandom(12).hex()
         self._outage: Outage | None = None
         self._pool: Pool | None = None
 
@@ -85,6 +97,7 @@ class PostgresStore(SessionReads, Submitting):
         pool = Pool(conninfo, most=self._most, prepare=self._prepare)
         outage = self._outage = Outage(conninfo)
         writer = Writer(
+            self._name,
             pool,
             outage,
             self._wait_s,
@@ -145,6 +158,23 @@ class PostgresStore(SessionReads, Submitting):
         if self._readers is None:
             raise StoreUnavailable("the store is not open")
         return await _asked(self._readers, question)
+
+    async def elected(self, task: str, for_s: float) -> bool:
+        """See `SessionStore`; by the server's clock."""
+        if self._pool is None:
+            raise StoreUnavailable("the store is not open")
+        return await asyncio.to_thread(self._elect, self._pool, task, for_s)
+
+    def _elect(self, pool: Pool, task: str, for_s: float) -> bool:
+        try:
+            with pool.lent(time.monotonic() + self._wait_s) as connection:
+                cursor = connection.cursor(binary=True)
+                begin_writing(cursor)
+                found = cursor.execute(_ELECT, (task, self._name, int(for_s * 1000))).fetchall()
+                cursor.execute("COMMIT")
+        except psycopg.Error as error:
+            raise unavailable(error) from error
+        return bool(found)
 
     async def search(self, ref: SessionRef, query: SearchQuery) -> SearchResult:
         """See `SessionSearch`."""

@@ -1,6 +1,5 @@
 """The thread that carries out writes, as many in one commit as have queued up, whatever the server does."""
 
-import os
 import random
 import threading
 import time
@@ -46,7 +45,11 @@ _TRIES = 20
 _HALF_LOCK_MS = 100
 """Milliseconds that part of a batch waits for a lock, once the whole has waited in vain."""
 _SECRETS = "SELECT secret FROM secrets ORDER BY number DESC"
-_FORGET_WRITERS = "DELETE FROM writers WHERE id = %s OR seen < now() - interval '7 days'"
+_FORGET_OLD = "DELETE FROM writers WHERE seen < now() - interval '7 days'"
+_FORGETS_PERCENT = 5
+"""How many of a hundred processes look for what others have left, since that reads the whole table."""
+_FORGET_WRITER = "DELETE FROM writers WHERE id = %s"
+_RESIGN = "DELETE FROM leases WHERE holder = %s"
 _NOTED = "SELECT batch FROM writers WHERE id = %s FOR UPDATE"
 """Waits for as long as the server still works on the attempt that has noted its number there."""
 _PROBE = "UPDATE writers SET seen = now() WHERE id = %s"
@@ -76,6 +79,7 @@ class Writer:
 
     def __init__(
         self,
+        name: str,
         pool: Pool,
         outage: Outage,
         wait_s: float,
@@ -96,7 +100,7 @@ class Writer:
         self._extract = extract
         self._parts = parts
         self._indexer: Indexer | None = None
-        self._id = os.urandom(12).hex()
+        self._id = name
         self._number = 0
         self._acknowledged = 0
         """The number of the last batch that was known to be committed."""
@@ -148,7 +152,8 @@ class Writer:
                 prepare(connection)
                 tables = self._tables = PostgresTables(connection)
                 begin_writing(tables.cursor)
-                tables.cursor.execute(_FORGET_WRITERS, (self._id,))
+                if random.randrange(100) < _FORGETS_PERCENT:
+                    tables.cursor.execute(_FORGET_OLD)
                 self.secrets = [secret for (secret,) in tables.cursor.execute(_SECRETS).fetchall()]
                 tables.cursor.execute("COMMIT")
         except Exception as error:
@@ -333,7 +338,8 @@ class Writer:
             with self._pool.lent(time.monotonic() + _CLOSING_S) as connection:
                 cursor = connection.cursor(binary=True)
                 begin_writing(cursor)
-                cursor.execute(_FORGET_WRITERS, (self._id,))
+                cursor.execute(_FORGET_WRITER, (self._id,))
+                cursor.execute(_RESIGN, (self._id,))
                 cursor.execute("COMMIT")
         except psycopg.Error as error:
             _faults.report(error)
