@@ -1,1 +1,1 @@
-"""Suites that tell whether a store, server, client or engine keeps the rules, without a test framework."""
+"""Conformance suites for servers, clients, engines and stores; they need no test framework."""

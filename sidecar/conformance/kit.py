@@ -1,4 +1,4 @@
-"""The kit of every suite: named checks that each prove one rule, what they expect, and how they are run."""
+"""What every suite is built from: named checks of one rule each, expectations, and the runner."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ T = TypeVar("T")
 E = TypeVar("E", bound=BaseException)
 
 LIMIT_S = 30.0
-"""Seconds that a check inside this process may take if it sets no limit of its own."""
+"""Default time limit of a check that runs inside this process, in seconds."""
 PEER_LIMIT_S = 120.0
-"""The same for a check that starts processes."""
+"""Default time limit of a check that drives another process, in seconds."""
 
 
 class Violation(Exception):
@@ -34,11 +34,11 @@ class Violation(Exception):
 
 
 class NotDeclared(Exception):
-    """Raised by a check if the subject does not claim what the rule is about."""
+    """Raised by a check if the subject does not claim the feature that the rule covers."""
 
 
 class SuiteFault(Exception):
-    """Raised if the suite itself fails, so that nothing is known about the subject."""
+    """Raised if the suite itself fails; says nothing about the subject."""
 
 
 class Unusable(Exception):
@@ -51,13 +51,13 @@ class Check(NamedTuple, Generic[S]):
     name: str
     """`area/what_is_checked`, unique in its suite."""
     rule: str
-    """The rule that it proves, in one sentence, with the clauses of the specification that say so."""
+    """The rule that it proves, in one sentence, followed by the clauses of the specification behind it."""
     run: Callable[[S], Awaitable[None]]
     level: Level
     needs: frozenset[str]
-    """Capabilities without which the rule says nothing about a subject."""
+    """Capabilities that a subject must declare for the rule to apply."""
     limit_s: float
-    """Seconds after which it has failed."""
+    """Seconds after which the check fails."""
 
     @property
     def area(self) -> str:
@@ -71,7 +71,7 @@ class Suite(Generic[S]):
     def __init__(self, name: str, capabilities: Collection[str] = ()) -> None:
         self.name = name
         self.capabilities = frozenset(capabilities)
-        """What a subject may declare to offer."""
+        """The capabilities that a subject may declare."""
         self._checks: dict[str, Check[S]] = {}
 
     def __iter__(self) -> Iterator[Check[S]]:
@@ -87,7 +87,7 @@ class Suite(Generic[S]):
             ValueError: its name is taken, or it needs a capability that the suite does not know.
         """
         if check.name in self._checks:
-            raise ValueError(f"there are two checks of the name {check.name!r}")
+            raise ValueError(f"two checks have the name {check.name!r}")
         if not check.needs <= self.capabilities:
             raise ValueError(f"{check.name} needs unknown capabilities: {check.needs - self.capabilities}")
         self._checks[check.name] = check
@@ -100,10 +100,11 @@ class Suite(Generic[S]):
         level: Level = "must",
         limit_s: float | None = None,
     ) -> Callable[[Callable[[S], Awaitable[None] | None]], Callable[[S], Awaitable[None] | None]]:
-        """Decorates a check: its name ends the check's, its docstring is the rule, by default its name.
+        """Decorator that adds a function as the check `area/function_name`.
 
-        A plain function runs in a thread, and checks another process: any exception but those of this file
-        is then a fault of the suite. A coroutine function runs what it checks, so any exception is a failure.
+        The docstring states the rule; without one, the function's name does. A coroutine function runs the
+        subject inside this process, so any exception is a failure. A plain function runs in a thread and
+        checks another process: exceptions that this file does not define are faults of the suite.
         """
 
         def add(run: Callable[[S], Awaitable[None] | None]) -> Callable[[S], Awaitable[None] | None]:
@@ -120,7 +121,7 @@ class Suite(Generic[S]):
         return add
 
     def selected(self, patterns: Collection[str] = ()) -> list[Check[S]]:
-        """The checks whose names contain one of the patterns; all checks if there are no patterns."""
+        """The checks whose names contain one of the patterns, or every check without patterns."""
         return [check for check in self if not patterns or any(pattern in check.name for pattern in patterns)]
 
 
@@ -139,11 +140,11 @@ def _in_thread(run: Callable[[S], object]) -> Callable[[S], Awaitable[None]]:
 # Expectations. They are functions, not `assert`, so that they hold under `python -O` and show both values.
 
 _LONGEST = 300
-"""Characters of a value that are shown."""
+"""Maximum length of a value in a message, in characters."""
 
 
 def fail(what: str) -> NoReturn:
-    """Fail the check; `what` says what was found.
+    """Fail the check; `what` describes the finding.
 
     Raises:
         Violation: always.
@@ -152,17 +153,17 @@ def fail(what: str) -> NoReturn:
 
 
 def expect(holds: object, what: str = "") -> None:
-    """Demand that a condition holds; `what` says what was found instead, by default the condition's source.
+    """Require a condition; `what` describes the finding if it fails, by default with the condition's source.
 
     Raises:
         Violation: it does not hold.
     """
     if not holds:
-        raise Violation(what or f"this does not hold: {_source()}")
+        raise Violation(what or f"expected to hold: {_source()}")
 
 
 def expect_equal(found: object, expected: object, what: str = "") -> None:
-    """Demand that a value is as expected; `what` names the value, by default by its source.
+    """Require two equal values; `what` names the first, by default with its source.
 
     Raises:
         Violation: the value differs.
@@ -172,7 +173,7 @@ def expect_equal(found: object, expected: object, what: str = "") -> None:
 
 
 def expect_found(value: T | None, what: str = "") -> T:
-    """The value, which must not be `None`; `what` names it, by default by its source.
+    """Return the value, which must not be `None`; `what` names it, by default with its source.
 
     Raises:
         Violation: it is `None`.
@@ -183,10 +184,10 @@ def expect_found(value: T | None, what: str = "") -> T:
 
 
 async def expect_raises(kind: type[E], attempt: Awaitable[object], what: str) -> E:
-    """The error that the attempt raises, which must be of this kind.
+    """Return the error that the attempt raises, which must be of this kind.
 
     Raises:
-        Violation: nothing is raised, or something else.
+        Violation: the attempt returns, or raises something else.
     """
     try:
         result = await attempt
@@ -203,7 +204,7 @@ def _shown(value: object) -> str:
 
 
 def _source() -> str:
-    """The source of the first argument of the expectation that the check has just called."""
+    """The source of the first argument that the check passed to the current expectation."""
     frame = inspect.currentframe()
     frame = frame.f_back.f_back if frame and frame.f_back else None
     if frame is None:
@@ -225,12 +226,12 @@ def _source() -> str:
 # Running
 
 Provide = Callable[[], AbstractAsyncContextManager[S]]
-"""Makes a fresh subject for one check, and takes it away afterwards."""
+"""Creates a fresh subject for one check and removes it afterwards."""
 
 _GRACE_S = 10.0
-"""Seconds that a check has for ending once it is over its limit; then it is left alone."""
+"""Seconds that a cancelled check has to end before it is abandoned."""
 _FRAMES = 8
-"""Innermost frames of a traceback that a result keeps."""
+"""Number of innermost traceback frames kept in a result."""
 
 
 async def run_suite(
@@ -243,22 +244,24 @@ async def run_suite(
     expected: Collection[str] = (),
     on_result: Callable[[CheckResult], object] | None = None,
 ) -> Report:
-    """The report on one subject, which claims to offer what is `declared`; other checks are not run.
+    """Run the suite on one subject and return the report.
 
-    `patterns` choose among the checks by their names, `expected` names checks that are known to fail, and
-    `on_result` is called with each result as it comes.
+    Checks that need capabilities missing from `declared` do not run; their outcome is `undeclared`.
+    `patterns` selects checks by name, `expected` names checks that are known to fail, and `on_result`
+    receives each result as soon as it is known.
 
     Raises:
-        ValueError: a capability is unknown, no check is chosen, or an expected one does not exist.
+        ValueError: a declared capability is unknown, no check matches `patterns`, or `expected` names a check
+            that does not exist.
     """
     if unknown := sorted(set(declared) - suite.capabilities):
         names = ", ".join(sorted(suite.capabilities)) or "none"
-        raise ValueError(f"unknown capabilities: {', '.join(unknown)} (there are: {names})")
+        raise ValueError(f"unknown capabilities: {', '.join(unknown)} (known: {names})")
     checks = suite.selected(patterns)
     if not checks:
-        raise ValueError(f"no check has one of these in its name: {', '.join(patterns)}")
+        raise ValueError(f"no check name contains any of: {', '.join(patterns)}")
     if unknown := sorted(set(expected) - {check.name for check in suite}):
-        raise ValueError(f"there are no checks of these names: {', '.join(unknown)}")
+        raise ValueError(f"unknown checks: {', '.join(unknown)}")
     results: list[CheckResult] = []
     for check in checks:
         runs = check.needs <= set(declared)
@@ -270,12 +273,12 @@ async def run_suite(
 
 
 async def run_check(check: Check[S], provide: Provide[S]) -> CheckResult:
-    """The result of one check. Making and removing the subject counts as a part of it."""
+    """Run one check and return its result; creating and removing the subject counts towards it."""
     began = time.perf_counter()
     message = trace = None
     outcome: Outcome = "failed" if check.level == "must" else "warned"
     try:
-        await _within(check.limit_s, _carried_out(check, provide))
+        await _within(check.limit_s, _run_once(check, provide))
         outcome = "passed"
     except Violation as broken:
         message = str(broken)
@@ -291,7 +294,7 @@ async def run_check(check: Check[S], provide: Provide[S]) -> CheckResult:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns. Unlike `asyncio.run` it does not wait for what a subject leaves behind."""
+    """Run a coroutine and return its result; unlike `asyncio.run`, do not wait for tasks left behind."""
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(work)
@@ -318,16 +321,16 @@ def _result(
     )
 
 
-async def _carried_out(check: Check[S], provide: Provide[S]) -> None:
+async def _run_once(check: Check[S], provide: Provide[S]) -> None:
     async with provide() as subject:
         await check.run(subject)
 
 
 async def _within(limit_s: float, work: Coroutine[Any, Any, None]) -> None:
-    """Wait for the work, but no longer, whatever it makes of being cancelled.
+    """Wait for the work up to the limit, even if it ignores cancellation.
 
     Raises:
-        TimeoutError: it has not ended in time.
+        TimeoutError: the work is not done in time.
     """
     task = asyncio.ensure_future(work)
     await asyncio.wait([task], timeout=limit_s)
@@ -344,18 +347,18 @@ def _trace(error: BaseException) -> str:
 
 
 class SubjectNotFound(Exception):
-    """Raised when a name leads to nothing; the text says why."""
+    """Raised if a name cannot be resolved; the text says why."""
 
 
 def load(name: str) -> Any:
-    """What `MODULE:NAME` stands for; modules in the working directory are found too, behind installed ones.
+    """Import the object `MODULE:NAME`; the working directory is searched last.
 
     Raises:
-        SubjectNotFound: it is no such name, or there is nothing under it.
+        SubjectNotFound: the name has another form, or does not resolve.
     """
     module_name, colon, attribute = name.partition(":")
     if not colon or not module_name or not attribute:
-        raise SubjectNotFound(f"{name!r} is not of the form MODULE:NAME, such as my_package.places:MyPlace")
+        raise SubjectNotFound(f"{name!r} does not have the form MODULE:NAME (my_package.places:MyPlace)")
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.append(folder)

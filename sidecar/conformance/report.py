@@ -1,4 +1,4 @@
-"""Results of checks, and reports of them: text for people, JSON for programs, JUnit XML for build servers."""
+"""Check results and reports: text for people, JSON for programs, JUnit XML for build servers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sidecar import __version__
 Level = Literal["must", "should"]
 """A broken `must` fails the suite, a broken `should` is a warning."""
 Outcome = Literal["passed", "failed", "warned", "undeclared", "error"]
-"""`warned` is a broken `should`; `undeclared` says nothing, as the subject does not claim what the check is
-about; `error` is a fault of the suite itself."""
+"""`warned` is a broken `should`; `undeclared` means that the check does not apply, because the subject does
+not declare the feature; `error` is a fault of the suite itself."""
 
 
 class CheckResult(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -29,9 +29,9 @@ class CheckResult(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     outcome: Outcome
     seconds: float = 0.0
     message: str | None = None
-    """What was found, if the rule is broken."""
+    """The finding, if the rule is broken."""
     trace: str | None = None
-    """Where in the subject it broke, if something else than a check raised."""
+    """The innermost traceback frames, if anything but a failed expectation ended the check."""
     needs: tuple[str, ...] = ()
 
     @property
@@ -40,17 +40,17 @@ class CheckResult(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
         return self.name.partition("/")[0]
 
     def judged(self, known_to_fail: bool) -> CheckResult:
-        """The result given what was expected: a known failure warns, and fails once it passes."""
+        """This result, adjusted: a known failure only warns, and a known failure that passes fails."""
         if known_to_fail and self.outcome == "failed":
             return replace(self, outcome="warned", message=f"known to fail: {self.message}")
         if known_to_fail and self.outcome == "passed":
-            found = "it passes, and is listed as known to fail: remove the entry"
+            found = "it passes although it is listed as known to fail: remove the entry"
             return replace(self, outcome="failed", message=found)
         return self
 
 
 class Counts(Struct, frozen=True, kw_only=True):
-    """How many checks ended in which way."""
+    """The number of checks for each outcome."""
 
     passed: int
     failed: int
@@ -65,9 +65,9 @@ class Report(Struct, frozen=True, kw_only=True, rename="camel"):
     suite: str
     subject: str
     version: str
-    """Version of the package that the suite came with."""
+    """Version of the package that contains the suite."""
     declared: tuple[str, ...]
-    """Capabilities that the subject claims."""
+    """Capabilities that the subject declares."""
     counts: Counts
     results: tuple[CheckResult, ...]
 
@@ -75,7 +75,7 @@ class Report(Struct, frozen=True, kw_only=True, rename="camel"):
     def of(
         cls, suite: str, subject: str, declared: Collection[str], results: Sequence[CheckResult]
     ) -> Report:
-        """The report that these results make."""
+        """Build the report from its results."""
         outcomes = Counter(result.outcome for result in results)
         return cls(
             suite=suite,
@@ -94,7 +94,7 @@ class Report(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def ok(self) -> bool:
-        """Whether no `must` is broken, the suite did not fail, and anything was checked at all."""
+        """Whether at least one check passed, no `must` is broken, and the suite itself did not fail."""
         return not self.counts.failed and not self.counts.errors and bool(self.counts.passed)
 
 
@@ -102,7 +102,7 @@ _MARKS = {"passed": "ok", "failed": "FAIL", "warned": "warn", "undeclared": "-",
 
 
 def as_text(report: Report, *, every_check: bool = True) -> str:
-    """The report in lines; `every_check` also lists what passed or was not run."""
+    """The report as text; `every_check` includes checks that passed or did not run."""
     shown = [result for result in report.results if every_check or result.message is not None]
     lines = [line for result in shown for line in result_lines(result)]
     declared = f"declared: {', '.join(report.declared) or 'nothing'}"
@@ -115,7 +115,7 @@ def as_json(report: Report) -> bytes:
 
 
 def as_junit(report: Report) -> bytes:
-    """The report as JUnit XML: an area is a class, a warning a passed case with a text."""
+    """The report as JUnit XML: an area is a class, a warning a passed case with output."""
     counts = report.counts
     root = ElementTree.Element(
         "testsuite",
@@ -146,14 +146,14 @@ def summary(report: Report) -> str:
     if counts.warned:
         parts.append(f"{counts.warned} warned")
     if counts.errors:
-        parts.append(f"{counts.errors} errors of the suite")
+        parts.append(f"{counts.errors} suite errors")
     if counts.undeclared:
-        parts.append(f"{counts.undeclared} about what is not declared")
+        parts.append(f"{counts.undeclared} not declared")
     return f"{report.suite} conformance of {report.subject}: {', '.join(parts)}"
 
 
 def result_lines(result: CheckResult) -> Iterator[str]:
-    """One result, with what was found where its rule is broken."""
+    """The lines for one result, with rule and finding if the rule is broken."""
     yield f"  {_MARKS[result.outcome]:4}  {result.name}"
     if result.outcome == "undeclared":
         yield f"        {_undeclared(result)}"
@@ -180,7 +180,7 @@ def _undeclared(result: CheckResult) -> str:
 
 
 def _legal(text: str | None) -> str:
-    """The text without what XML cannot carry."""
+    """The text with U+FFFD in place of characters that XML does not allow."""
     return "".join(
         letter if letter in "\t\n\r" or (letter >= " " and not "\ud800" <= letter <= "\udfff") else "\ufffd"
         for letter in text or ""

@@ -1,4 +1,4 @@
-"""Messages as a stranger to our code writes them, cuts them out of a stream, and holds them to the schema."""
+"""Wire messages, independent of the server's own code: encoding, framing, and checks against the schema."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Object = dict[str, Json]
 
 
 def frame(body: bytes | str | Json) -> bytes:
-    """A body behind its header; bytes and text go as they are, anything else as JSON."""
+    """A body with its header; bytes and text are sent as they are, anything else as JSON."""
     data = encode(body)
     return b"Content-Length: %d\r\n\r\n%b" % (len(data), data)
 
 
 def encode(body: bytes | str | Json) -> bytes:
-    """The bytes of a body; anything but bytes and text is written as JSON."""
+    """The bytes of a body; anything but bytes and text is encoded as JSON."""
     if isinstance(body, bytes):
         return body
     text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, separators=(",", ":"))
@@ -50,42 +50,42 @@ def notification(method: str, params: Json = None) -> Object:
 
 
 class Message:
-    """A message of the peer under test, with its bytes."""
+    """A message that the peer under test sent, with its raw bytes."""
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
         try:
             value: Json = json.loads(raw.decode())
         except (ValueError, RecursionError) as error:
-            raise Violation(f"{shown(raw)} is not JSON in UTF-8") from error
+            raise Violation(f"{shown(raw)} is not UTF-8 JSON") from error
         if not isinstance(value, dict):
             raise Violation(f"{shown(raw)} is not a JSON object")
         self.body: Object = value
 
     @property
     def id(self) -> Json:
-        """The id, `None` where it is `null` or missing."""
+        """The id; `None` if it is `null` or missing."""
         return self.body.get("id")
 
     @property
     def method(self) -> str | None:
-        """The method of a request or a notification."""
+        """The method of a request or a notification; `None` for a response."""
         method = self.body.get("method")
         return method if isinstance(method, str) else None
 
     @property
     def is_response(self) -> bool:
-        """Whether it answers a request."""
+        """Whether the message is a response."""
         return "method" not in self.body
 
     @property
     def code(self) -> Json:
-        """The code of an error, `None` for a result."""
+        """The error code; `None` for a result."""
         return self.at("/error/code", None)
 
     @property
     def error_text(self) -> str:
-        """The message of an error, empty for a result."""
+        """The error message; empty for a result."""
         text = self.at("/error/message", "")
         return text if isinstance(text, str) else ""
 
@@ -93,7 +93,7 @@ class Message:
         """The value at a JSON Pointer.
 
         Raises:
-            Violation: there is none, and no default was given.
+            Violation: there is no such value, and no default was given.
         """
         value: Json = self.body
         for part in pointer.split("/")[1:]:
@@ -108,51 +108,51 @@ class Message:
         return value
 
     def result(self, pointer: str = "") -> Json:
-        """What a result has at a JSON Pointer.
+        """The value at a JSON Pointer inside the result.
 
         Raises:
-            Violation: it is an error, or there is nothing.
+            Violation: the response is an error, or there is no such value.
         """
         if "error" in self.body:
-            raise Violation(f"an error where a result is due: {shown(self.raw)}")
+            raise Violation(f"expected a result, found an error: {shown(self.raw)}")
         return self.at("/result" + pointer)
 
     def objects(self, pointer: str) -> list[Object]:
-        """The objects of a list in a result.
+        """A list of objects inside the result.
 
         Raises:
-            Violation: it is no list of objects.
+            Violation: the value is not a list of objects.
         """
         value = self.result(pointer)
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            raise Violation(f"{pointer} is no list of objects: {shown(self.raw)}")
+            raise Violation(f"{pointer} is not a list of objects: {shown(self.raw)}")
         return cast(list[Object], value)
 
     def text(self, pointer: str) -> str:
-        """A string in a result.
+        """A string inside the result.
 
         Raises:
-            Violation: it is no string.
+            Violation: the value is not a string.
         """
         value = self.result(pointer)
         if not isinstance(value, str):
-            raise Violation(f"{pointer} is no string: {shown(self.raw)}")
+            raise Violation(f"{pointer} is not a string: {shown(self.raw)}")
         return value
 
     def number(self, pointer: str) -> int:
-        """An integer in a result.
+        """An integer inside the result.
 
         Raises:
-            Violation: it is no integer.
+            Violation: the value is not an integer.
         """
         value = self.result(pointer)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise Violation(f"{pointer} is no integer: {shown(self.raw)}")
+            raise Violation(f"{pointer} is not an integer: {shown(self.raw)}")
         return value
 
 
 def shown(raw: bytes, limit: int = 300) -> str:
-    """Bytes for a report, cut to `limit`."""
+    """Bytes as text for a report, cut after `limit` bytes."""
     text = raw[:limit].decode(errors="backslashreplace")
     return text if len(raw) <= limit else f"{text}... ({len(raw)} bytes)"
 
@@ -162,10 +162,10 @@ _HEADER_LIMIT = 8192
 
 
 class Inbox:
-    """The messages of a peer, cut out of the bytes that a thread reads. Every wait has a limit."""
+    """Splits the bytes that a thread reads from a peer into messages. Every wait is bounded."""
 
     def __init__(self, read: Callable[[int], bytes], *, lines: bool, limit_s: float) -> None:
-        """`read` returns the next bytes, none at the end; `lines` selects one message a line."""
+        """`read` returns the next bytes, empty at the end; `lines` selects one message per line."""
         self._read = read
         self._lines = lines
         self._limit_s = limit_s
@@ -178,24 +178,24 @@ class Inbox:
         """The next message; `None` at the end of the stream.
 
         Raises:
-            Violation: nothing comes within the limit, or bytes that are no message.
+            Violation: nothing arrives within the limit, or the bytes are not a message.
         """
         deadline = time.monotonic() + self._limit_s
         while (raw := self._take()) is None:
             try:
                 chunk = self._chunks.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                raise Violation(f"nothing came within {self._limit_s:g} s") from None
+                raise Violation(f"nothing arrived within {self._limit_s:g} s") from None
             if not chunk:
                 self._chunks.put(b"")
                 if self._input.strip():
-                    raise Violation(f"bytes that are no message: {shown(bytes(self._input))}")
+                    raise Violation(f"not a message: {shown(bytes(self._input))}")
                 return None
             self._input += chunk
         return Message(raw)
 
     def join(self) -> None:
-        """Wait for the end of the thread, once the stream has ended."""
+        """Wait for the reading thread after the stream has ended."""
         self._reader.join(self._limit_s)
 
     def _run(self) -> None:
@@ -205,7 +205,7 @@ class Inbox:
         self._chunks.put(b"")
 
     def _take(self) -> bytes | None:
-        """The bytes of the next message, if they are all there."""
+        """The bytes of the next message if it is complete, else `None`."""
         if self._lines:
             line, newline, rest = self._input.partition(b"\n")
             if not newline:
@@ -215,7 +215,7 @@ class Inbox:
         head = self._input.find(b"\r\n\r\n")
         if head < 0:
             if len(self._input) > _HEADER_LIMIT:
-                raise Violation(f"bytes that are no frame: {shown(bytes(self._input))}")
+                raise Violation(f"not a frame: {shown(bytes(self._input))}")
             return None
         end = head + 4 + _content_length(bytes(self._input[:head]))
         if len(self._input) < end:
@@ -233,7 +233,7 @@ def _content_length(head: bytes) -> int:
         or not all(colon for _, colon, _ in fields)
         or not (length := lengths.pop()).isdigit()
     ):
-        raise Violation(f"a header block without one length: {shown(head)}")
+        raise Violation(f"expected exactly one Content-Length: {shown(head)}")
     return int(length)
 
 
@@ -244,18 +244,18 @@ _ERROR_CODES = frozenset(error.code for error in ERRORS)
 
 
 def check_message(message: Message, side: Side, answered: str | None = None) -> None:
-    """Hold a message of one side to the schema; `answered` is the method of the request that it answers.
+    """Check a message of one side against the schema; `answered` is the method that a response answers.
 
     Raises:
         Violation: a member is missing, of the wrong type, or out of place.
     """
     body = message.body
     if body.get("jsonrpc") != "2.0":
-        raise Violation(f"no jsonrpc 2.0 in {shown(message.raw)}")
+        raise Violation(f"jsonrpc is not 2.0: {shown(message.raw)}")
     if not message.is_response:
         _check_sent(message, side)
     elif ("result" in body) == ("error" in body):
-        raise Violation(f"neither result nor error, or both, in {shown(message.raw)}")
+        raise Violation(f"a response needs either result or error: {shown(message.raw)}")
     elif "error" in body:
         _check_error(message, side)
     elif (known := _METHODS.get(answered or "")) is not None:
@@ -263,16 +263,16 @@ def check_message(message: Message, side: Side, answered: str | None = None) -> 
 
 
 def check_result(method: str, message: Message) -> None:
-    """Hold a result to the type that the method table names.
+    """Check a result against its type in the method table.
 
     Raises:
-        Violation: it is of another type.
+        Violation: the result has another type.
     """
     known = _METHODS[method]
     if known.result is not None:
         _decode(known, known.result, message.body["result"], f"the result of {method}")
     elif message.body["result"] is not None:
-        raise Violation(f"the result of {method} is null, not {shown(message.raw)}")
+        raise Violation(f"the result of {method} must be null: {shown(message.raw)}")
 
 
 def _check_sent(message: Message, side: Side) -> None:
@@ -281,14 +281,14 @@ def _check_sent(message: Message, side: Side) -> None:
     if known is None or known.direction == _NOT_SENT[side]:
         if side == "server" and method.startswith("$/"):
             return
-        raise Violation(f"the {side} sent {method}, which is none of its methods")
+        raise Violation(f"the {side} sent {method}, which a {side} does not send")
     if (known.kind == "request") != ("id" in body):
         raise Violation(f"{method} is a {known.kind}: {shown(message.raw)}")
     if "id" in body and (isinstance(message.id, bool) or not isinstance(message.id, int | str)):
-        raise Violation(f"an id is a string or an integer: {shown(message.raw)}")
+        raise Violation(f"an id must be a string or an integer: {shown(message.raw)}")
     params = body.get("params")
     if params is not None and not isinstance(params, dict):
-        raise Violation(f"params are an object: {shown(message.raw)}")
+        raise Violation(f"params must be an object: {shown(message.raw)}")
     _decode(known, known.params, params or {}, f"the params of {method}")
 
 
@@ -302,7 +302,7 @@ def _check_error(message: Message, side: Side) -> None:
     if not text:
         raise Violation(f"an error needs a code and a message: {shown(message.raw)}")
     if code not in _ERROR_CODES:
-        raise Violation(f"error code {code} is not in the table of errors")
+        raise Violation(f"error code {code} is not in the error table")
     if not isinstance(data, dict):
         raise Violation(f"error {code} has no data: {shown(message.raw)}")
     if not isinstance(data.get("retryable"), bool) or not isinstance(data.get("hint"), str):
@@ -311,7 +311,7 @@ def _check_error(message: Message, side: Side) -> None:
 
 def _decode(method: Method, type_name: str, value: Json, what: str) -> None:
     try:
-        # Lone surrogates, which hosts send and get back, have no UTF-8.
+        # Hosts send lone surrogates and get them back, but UTF-8 cannot encode them.
         raw = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         decoded: Wire = msgspec.json.decode(raw, type=method.load(type_name))
         decoded.require_choice()
@@ -323,10 +323,10 @@ _PROBLEMS_SHOWN = 5
 
 
 def expect_no_problems(problems: Sequence[str]) -> None:
-    """Demand that no message of a run broke the schema.
+    """Require that every message of a run matched the schema.
 
     Raises:
-        Violation: one did.
+        Violation: at least one did not.
     """
     more = len(problems) - _PROBLEMS_SHOWN
     rest = f"; and {more} more" if more > 0 else ""

@@ -26,9 +26,9 @@ CAUGHT = {
     "declaring/names_itself": "HasNoName",
     "declaring/is_listed": "ServesUnderAnotherId",
     "declaring/is_healthy": "DoesNotStart",
-    "taking_in/takes_a_message_in": "TakesNothingIn",
-    "taking_in/takes_a_message_in_once": "TakesEverythingForNew",
-    "taking_in/keeps_messages_as_they_came": "StoresNoResultsOfTools",
+    "ingesting/stores_a_message": "TakesNothingIn",
+    "ingesting/stores_a_message_once": "TakesEverythingForNew",
+    "ingesting/keeps_messages_as_they_came": "StoresNoResultsOfTools",
     "assembling/answers_an_empty_list": "GreetsWhereNothingWasSaid",
     "assembling/answers_a_session_never_seen": "ShowsNothingThatIsNotStored",
     "assembling/shows_what_fits": "StoresCapitals",
@@ -43,10 +43,10 @@ CAUGHT = {
     "compacting/loses_nothing": "StoresWhatItMakesOfTheHistory",
     "compacting/declines_with_a_reason": "TakesNothingToDoForAFailure",
     "compacting/says_when_the_host_cannot": "CompactsWhatItLeavesToTheHost",
-    "living/takes_whole_turns": "KeepsADiaryAmongTheMessages",
-    "living/predicts": "PromisesThatEverythingFits",
-    "living/maintains": "FailsWhereNothingNeedsMaintenance",
-    "living/begins_anew": "RemembersUntilItIsDisposedOf",
+    "lifecycle/stores_whole_turns": "KeepsADiaryAmongTheMessages",
+    "lifecycle/predicts": "PromisesThatEverythingFits",
+    "lifecycle/maintains": "FailsWhereNothingNeedsMaintenance",
+    "lifecycle/resumes_after_dispose": "RemembersUntilItIsDisposedOf",
 }
 """By check: the broken engine that it catches."""
 

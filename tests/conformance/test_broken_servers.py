@@ -18,7 +18,7 @@ SERVE = (sys.executable, "-m", "sidecar.cli.main", "serve")
 CHECKS = {check.name: check for check in SERVER_SUITE}
 FROM_THE_START = {
     "schema/every_message_keeps_the_schema",
-    "handshake/what_the_answer_names",
+    "handshake/answer_to_initialize",
     "handshake/declared_methods",
 }
 """Checks whose servers are broken in the answer to `initialize`."""
@@ -89,7 +89,7 @@ def test_a_broken_server_is_caught_by_its_check(name: str, stand: Stand) -> None
     result = stand.result(name)
     assert result.outcome == ("failed" if result.level == "must" else "warned"), result
     assert result.trace is None, result
-    assert "nothing came within" not in str(result.message)
+    assert "nothing arrived within" not in str(result.message)
 
 
 def test_every_check_has_a_broken_server() -> None:

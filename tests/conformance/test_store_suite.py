@@ -68,6 +68,6 @@ def test_a_store_keeps_the_rule(case: Case) -> None:
 def test_what_is_not_run_on_a_store_is_what_it_cannot_offer() -> None:
     run = {(case.kind, case.check.name) for case in CASES}
     left_out = {check.name for check in SUITE for kind in PLACES if (kind, check.name) not in run}
-    assert {name.partition("/")[0] for name in left_out} <= {"last", "share", "episodes", "injected"}
-    assert all("outlast" in name for name in left_out if not name.startswith(("last/", "share/")))
+    assert {name.partition("/")[0] for name in left_out} <= {"durability", "share", "episodes", "injected"}
+    assert all("outlast" in name for name in left_out if not name.startswith(("durability/", "share/")))
     assert all((kind, check.name) in run for check in SUITE for kind in ("sqlite", "postgres"))

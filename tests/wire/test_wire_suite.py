@@ -14,7 +14,7 @@ RULES = ("framing/", "bad input/", "lifecycle/", "flow/cancelling_nothing")
 ABOUT_ENGINES = {
     "framing/body_over_the_limit",
     "framing/line_over_the_limit",
-    "bad input/params_that_are_no_object",
+    "bad input/params_that_are_not_objects",
     "lifecycle/after_a_failed_initialize",
 }
 """Rules about methods and settings that the core does not have."""

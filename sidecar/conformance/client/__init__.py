@@ -1,4 +1,4 @@
-"""The suite for clients, in whatever language: a client is checked in a driver, against a played server."""
+"""The conformance suite for clients in any language; a driver runs the client against a simulated server."""
 
 from importlib import import_module
 
@@ -14,7 +14,7 @@ for _area in ("connection", "requests"):
 
 @check("schema", "CEP-BASE-1", "CEP-BASE-2", "CEP-BASE-4", "CEP-BASE-7", "CEP-BASE-8")
 def every_message_keeps_the_schema(client: Client) -> None:
-    """All messages that the client sent during this run are of the types that the method table names."""
+    """Every message that the client sent during this run matches its type in the method table."""
     with client.stage() as stage:
         server = stage.open()
         message: Json = {"role": "user", "content": "x"}

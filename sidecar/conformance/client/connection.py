@@ -1,4 +1,4 @@
-"""How a client begins, reads what a server writes, and ends."""
+"""The handshake, reading messages, and ending the connection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _capabilities(hello: Message) -> list[Json]:
 
 @check("handshake", "CEP-LIFE-1", "CEP-INIT-2", "CEP-BASE-1")
 def initialize_comes_first(client: Client) -> None:
-    """The first message is `initialize`, in a version that there is; nothing comes before its answer."""
+    """The first message is `initialize` with a known version; the client waits for its answer."""
     with client.stage() as stage:
         stage.driver.do("open", "open")
         server = stage.server()
@@ -37,7 +37,7 @@ def initialize_comes_first(client: Client) -> None:
 
 @check("handshake", "CEP-LIFE-4", level="should")
 def initialized_follows(client: Client) -> None:
-    """The notification `initialized` comes behind the answer, before any other request."""
+    """The client sends `initialized` after the answer, before any other request."""
     with client.stage() as stage:
         server = stage.open()
         stage.ask("next", "engine/list")
@@ -48,15 +48,15 @@ def initialized_follows(client: Client) -> None:
 
 @check("handshake", "CEP-LIFE-11", level="should")
 def process_id(client: Client) -> None:
-    """`processId` names a living process, so that the server ends with its host."""
+    """`processId` is the id of a running process, so that the server ends with its host."""
     with client.stage() as stage:
         pid = stage.open().hello.at("/params/processId", None)
         expect(isinstance(pid, int) and _lives(pid), f"processId is {pid}")
 
 
 @check("handshake", "CEP-INIT-4", "CEP-HOST-1", needs=(_COMPLETE,))
-def what_it_declares(client: Client) -> None:
-    """`hostCapabilities` has exactly the requests that the runtime answers."""
+def declared_capabilities(client: Client) -> None:
+    """`hostCapabilities` lists exactly the requests that the runtime answers."""
     for answers in ({}, {_COMPLETE: {"result": {"text": "yes"}}}):
         with client.stage() as stage:
             declared = _capabilities(stage.open(answers=answers).hello)
@@ -65,8 +65,8 @@ def what_it_declares(client: Client) -> None:
 
 
 @check("handshake", "CEP-INIT-13", "CEP-BASE-9")
-def a_refusal_is_told(client: Client) -> None:
-    """Where `initialize` fails, the runtime gets code, message and data, and no process is left behind."""
+def refusals_reach_the_runtime(client: Client) -> None:
+    """If `initialize` fails, the runtime gets code, message and data, and no process is left running."""
     with client.stage() as stage:
         stage.driver.do("open", "open")
         server = stage.server()
@@ -81,8 +81,8 @@ def a_refusal_is_told(client: Client) -> None:
 
 
 @check("handshake", "CEP-BASE-6", "CEP-INIT-12", "CEP-VER-2")
-def an_offer_of_a_newer_server(client: Client) -> None:
-    """Members of the answer that the client does not know are ignored."""
+def answers_of_newer_servers(client: Client) -> None:
+    """Unknown members of the answer are ignored."""
     with client.stage() as stage:
         stage.driver.do("open", "open")
         server = stage.server()
@@ -105,7 +105,7 @@ def _lives(pid: int) -> bool:
 
 _GET = "session/get"
 _NEW = "to-come"
-"""A value that no version of the protocol has."""
+"""A value that no version of the protocol defines."""
 _TIME = "2024-01-15T10:30:00.000Z"
 _PROGRESS: tuple[Json, ...] = (
     {"kind": "begin", "title": "Looking", "percentage": 0},
@@ -163,7 +163,7 @@ _NEWER: tuple[tuple[str, Object, Object], ...] = (
     ("engine/list", {}, {"engines": [_ENGINE]}),
     ("memory/compile", {"agentId": "a", "injectionPoint": "per-message"}, _COMPILED),
 )
-"""Answers with such values, one for each open enumeration that a host reads."""
+"""Method, params and result for each open enumeration that a host reads, with a value it does not know."""
 
 
 def _session(name: str) -> dict[str, Json]:
@@ -179,17 +179,17 @@ def _session(name: str) -> dict[str, Json]:
 
 
 def _expect_read(stage: Stage, server: PlayedServer, write: Callable[[bytes], None], text: str = "s") -> None:
-    """Hold the client to reading one answer, whose body `write` writes."""
+    """Require that the client reads one answer, whose body `write` sends."""
     stage.ask("read", _GET, sessionId=text)
     request = server.request(_GET)
     write(encode({"jsonrpc": "2.0", "id": request.id, "result": _session(text)}))
     found = stage.driver.result("read")
-    expect(isinstance(found, dict) and found.get("sessionId") == text, "the result is another")
+    expect(isinstance(found, dict) and found.get("sessionId") == text, f"the result is {found}")
 
 
 @check("reading", "CEP-BASE-3", "CEP-BASE-13")
 def answers_in_any_order(client: Client) -> None:
-    """Answers are told from each other by their ids, in whatever order they come."""
+    """Answers are matched to requests by id, in any order."""
     names = ["one", "two", "three"]
     with client.stage() as stage:
         server = stage.open()
@@ -205,7 +205,7 @@ def answers_in_any_order(client: Client) -> None:
 
 @check("reading", "CEP-BASE-2")
 def ids_of_requests(client: Client) -> None:
-    """Requests that are unanswered have different ids, which are strings or integers."""
+    """Open requests have distinct ids, which are strings or integers."""
     with client.stage() as stage:
         server = stage.open()
         for number in range(20):
@@ -217,7 +217,7 @@ def ids_of_requests(client: Client) -> None:
 
 @check("reading", "CEP-FRAME-4")
 def frames_cut_anywhere(client: Client) -> None:
-    """A frame that arrives byte by byte, and two frames that arrive at once, are read alike."""
+    """A frame may arrive byte by byte, and two frames may arrive at once."""
     with client.stage() as stage:
         server = stage.open()
 
@@ -241,7 +241,7 @@ def length_in_bytes(client: Client) -> None:
 
 @check("reading", "CEP-FRAME-5")
 def header_names_in_any_case_and_order(client: Client) -> None:
-    """Header names are taken in any case and order, and unknown headers are ignored."""
+    """Headers are accepted in any case and order, and unknown headers are ignored."""
     with client.stage() as stage:
         server = stage.open()
         kind = b"x-other: 1\r\nCONTENT-TYPE: application/vscode-jsonrpc; charset=utf-8\r\n"
@@ -287,7 +287,7 @@ def large_answers(client: Client) -> None:
 
 @check("reading", "CEP-BASE-5", "CEP-BASE-6")
 def null_and_unknown_members(client: Client) -> None:
-    """`null` counts as absent where a member of a result is optional, and unknown members are ignored."""
+    """An optional member of a result may be `null`, and unknown members are ignored."""
     with client.stage() as stage:
         server = stage.open()
         stage.ask("odd", "context/ingest", sessionId="s", message={"role": "user", "content": "x"})
@@ -299,8 +299,8 @@ def null_and_unknown_members(client: Client) -> None:
 
 
 @check("reading", "CEP-HOST-9", "CEP-VER-2")
-def notifications_that_it_does_not_know(client: Client) -> None:
-    """Notifications that the client does not know are ignored."""
+def unknown_notifications(client: Client) -> None:
+    """Unknown notifications are ignored."""
     with client.stage() as stage:
         server = stage.open()
         server.tell("future/thing", {"deep": [1]})
@@ -310,17 +310,17 @@ def notifications_that_it_does_not_know(client: Client) -> None:
 
 @check("reading", "CEP-HOST-9", needs=("notifications",))
 def notifications_reach_the_runtime(client: Client) -> None:
-    """`session/changed` is handed to the runtime with its params."""
+    """The runtime gets `session/changed` with its params."""
     with client.stage() as stage:
         server = stage.open()
         server.tell("session/changed", {"sessionId": "s", "reason": "truncated"})
-        heard = stage.driver.told_of("session/changed").get("params")
+        heard = stage.driver.notified("session/changed").get("params")
         expect(isinstance(heard, dict) and heard.get("sessionId") == "s", f"it heard {heard}")
 
 
 @check("reading", "CEP-LIFE-16", "CEP-HOST-9", needs=("progress",))
 def progress_reaches_the_runtime(client: Client) -> None:
-    """`$/progress` is handed to the runtime while the request that it belongs to is not answered."""
+    """The runtime gets `$/progress` while the request is still open."""
     with client.stage() as stage:
         server = stage.open()
         stage.ask("long", "engine/doctor", workDoneToken="token-7")
@@ -328,7 +328,7 @@ def progress_reaches_the_runtime(client: Client) -> None:
         expect_equal(request.at("/params/workDoneToken", None), "token-7", "workDoneToken of the request")
         for value in _PROGRESS:
             server.tell("$/progress", {"token": "token-7", "value": value})
-            heard = stage.driver.told_of("$/progress").get("params")
+            heard = stage.driver.notified("$/progress").get("params")
             token = heard.get("token") if isinstance(heard, dict) else None
             expect_equal(token, "token-7", "token of the progress")
         server.answer(request, {"ok": True, "checks": []})
@@ -336,8 +336,8 @@ def progress_reaches_the_runtime(client: Client) -> None:
 
 
 @check("reading", "CEP-VER-2", "CEP-VER-4")
-def values_to_come(client: Client) -> None:
-    """A value that an open enumeration does not have yet upsets nothing, wherever one can stand."""
+def future_values(client: Client) -> None:
+    """Unknown values of open enumerations do no harm, wherever they occur."""
     with client.stage() as stage:
         server = stage.open()
         server.tell("window/logMessage", {"type": 77, "message": "x"})
@@ -351,7 +351,7 @@ def values_to_come(client: Client) -> None:
 
 @check("reading", "CEP-BAD-8")
 def answers_to_nothing(client: Client) -> None:
-    """Answers that nobody waits for, and errors with id null, change nothing."""
+    """Unexpected answers and errors with id null are ignored."""
     with client.stage() as stage:
         server = stage.open()
         server.send({"jsonrpc": "2.0", "id": "nobody", "result": {}})
@@ -362,13 +362,13 @@ def answers_to_nothing(client: Client) -> None:
 
 @check("ending", "CEP-LIFE-7", "CEP-LIFE-9")
 def in_order(client: Client) -> None:
-    """`shutdown` is sent and its answer waited for, then `exit`."""
+    """The client sends `shutdown`, waits for the answer, and sends `exit`."""
     with client.stage() as stage:
         server = stage.open()
         stage.driver.do("close", "close")
         request = server.request("shutdown")
         early = [message.method for message in server.notifications if message.method == "exit"]
-        expect_equal(early, [], "what comes before the answer to shutdown")
+        expect_equal(early, [], "messages before the answer to shutdown")
         server.answer(request, None)
         server.notification("exit")
         server.exit(0)
@@ -377,10 +377,10 @@ def in_order(client: Client) -> None:
 
 @check("ending", "CEP-LIFE-9")
 def by_force(client: Client) -> None:
-    """A server that answers no `shutdown` and takes no SIGTERM is ended all the same."""
+    """A server that ignores both `shutdown` and SIGTERM is killed."""
     with client.stage() as stage:
         server = stage.open()
-        server.grow_deaf()
+        server.ignore_sigterm()
         stage.driver.do("close", "close")
         server.request("shutdown")
         stage.driver.report("close")

@@ -1,6 +1,6 @@
-"""The client under test: its driver, the servers that are played to it, and how the suite is run.
+"""The client under test: its driver, the servers that it starts, and how to run the suite.
 
-The driver is the program around the client, which is told in lines of JSON what to do.
+The driver is a program around the client that takes commands as lines of JSON.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from sidecar.conformance.report import CheckResult, Report
 from sidecar.conformance.wire import Json, Object, shown
 
 COMMAND_VARIABLE = "CEP_SIDECAR"
-"""Environment variable with the command that the client has to start, as a JSON list of strings."""
+"""Environment variable with the command that the client must start, as a JSON list of strings."""
 
 LIMIT_S = 20.0
-"""Seconds that one step may take."""
+"""Time limit of one step, in seconds."""
 
 _STARTED_S = 0.3
-"""Seconds within which a server that has been started connects."""
+"""How long `another_server` waits for a started server to connect, in seconds."""
 
 _RELAY = str(Path(relay.__file__))
 
 
 class Driver:
-    """A driver process, which is killed in the end if it still runs."""
+    """A driver process; `close` kills it if it does not end by itself."""
 
     def __init__(self, command: Sequence[str], sidecar: Sequence[str], limit_s: float) -> None:
         self._limit_s = limit_s
@@ -57,18 +57,20 @@ class Driver:
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._reports: dict[str, Object] = {}
         self.heard: list[Object] = []
-        """What the client was notified of, as the driver tells it: `{"heard": method, "params": ...}`."""
+        """Notifications to the client, as the driver reports them: `{"heard": method, "params": ...}`."""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         ready = self._next()
         features = ready.get("ready")
         if not isinstance(features, list):
             self.close()
-            raise Unusable('the driver does not begin with a line {"ready": [...]} of what its client offers')
+            raise Unusable(
+                'the first line of the driver is not {"ready": [...]} with the features of its client'
+            )
         self.features = frozenset(str(feature) for feature in features)
 
     def do(self, what: str, id: str, **members: Json) -> None:
-        """Tell the driver to do something, without waiting for it."""
+        """Send an operation to the driver without waiting for its report."""
         line = json.dumps({"do": what, "id": id, **members}) + "\n"
         assert self._process.stdin is not None
         with suppress(OSError):
@@ -76,10 +78,10 @@ class Driver:
             self._process.stdin.flush()
 
     def report(self, id: str) -> Object:
-        """What came of an operation.
+        """The driver's report on an operation.
 
         Raises:
-            Violation: the driver tells nothing within the limit, or ends.
+            Violation: the driver reports nothing within the limit, or ends.
         """
         while id not in self._reports:
             line = self._next()
@@ -93,7 +95,7 @@ class Driver:
         """The result of an operation.
 
         Raises:
-            Violation: it failed.
+            Violation: the operation failed.
         """
         report = self.report(id)
         if "result" not in report:
@@ -101,10 +103,10 @@ class Driver:
         return report["result"]
 
     def failure(self, id: str) -> Object:
-        """How an operation failed: `kind` and, for an answer with an error, `code`, `message` and `data`.
+        """How an operation failed: `kind` and, if the server returned an error, `code`, `message` and `data`.
 
         Raises:
-            Violation: it did not fail.
+            Violation: the operation succeeded.
         """
         report = self.report(id)
         failure = report.get("failure")
@@ -112,11 +114,11 @@ class Driver:
             raise Violation(f"{id} succeeded: {json.dumps(report)[:300]}")
         return failure
 
-    def told_of(self, method: str) -> Object:
-        """What the client hears under this method.
+    def notified(self, method: str) -> Object:
+        """Wait until the driver reports a notification with this method.
 
         Raises:
-            Violation: it hears nothing within the limit.
+            Violation: the driver reports nothing within the limit, or ends.
         """
         while True:
             for line in self.heard:
@@ -130,10 +132,10 @@ class Driver:
                 self._reports[str(line.get("id"))] = line
 
     def check_alive(self) -> None:
-        """See that the driver still runs.
+        """Check that the driver still runs.
 
         Raises:
-            Violation: it has ended.
+            Violation: the driver has ended.
         """
         if self._process.poll() is not None:
             raise Violation(self._end())
@@ -144,7 +146,7 @@ class Driver:
         self._process.wait()
 
     def close(self) -> None:
-        """End the driver."""
+        """Close the driver's input, and kill it if it does not end."""
         if self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
@@ -163,7 +165,7 @@ class Driver:
             try:
                 line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                raise Violation(f"the driver tells nothing within {self._limit_s:g} s") from None
+                raise Violation(f"the driver reported nothing within {self._limit_s:g} s") from None
             if not line:
                 self._lines.put(b"")
                 raise Violation(self._end())
@@ -171,18 +173,18 @@ class Driver:
                 value: Json = json.loads(line)
                 if isinstance(value, dict):
                     return value
-            raise Violation(f"the driver printed {shown(line)}, which is no JSON object")
+            raise Violation(f"the driver printed {shown(line)}, which is not a JSON object")
 
     def _end(self) -> str:
-        """How the driver ended, with its exit status."""
+        """A sentence on how the driver ended, with its exit status and last output."""
         try:
             status = self._process.wait(1)
-            how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
+            how = f"ended with status {status}" if status >= 0 else f"was killed by signal {-status}"
         except subprocess.TimeoutExpired:
             how = "closed its output"
-        return f"the driver {how}; its last words: {shown(self._last_words())}"
+        return f"the driver {how}; end of its standard error: {shown(self._log_tail())}"
 
-    def _last_words(self) -> bytes:
+    def _log_tail(self) -> bytes:
         return os.pread(self._log.fileno(), 1 << 20, 0)[-300:]
 
     def _read(self) -> None:
@@ -194,13 +196,13 @@ class Driver:
 
 
 def failed_with(failure: Mapping[str, Json]) -> str:
-    """The kind of a failure, with its code where it has one."""
+    """The kind of a failure, with its code if it has one."""
     code = failure.get("code")
     return str(failure.get("kind")) if code is None else f"{failure.get('kind')} {code}"
 
 
 class Stage:
-    """A driver with its client, and the sidecars that the client starts. To be used in a with-block."""
+    """A driver with its client, and the servers that the client starts; use it in a with-block."""
 
     def __init__(self, command: Sequence[str], problems: list[str], limit_s: float) -> None:
         self._problems = problems
@@ -228,20 +230,20 @@ class Stage:
         self.driver.close()
 
     def server(self) -> PlayedServer:
-        """The server that the client starts next.
+        """Wait for the next server that the client starts.
 
         Raises:
-            Violation: it starts none within the limit, or the driver ends.
+            Violation: the client starts no server within the limit, or the driver ends.
         """
         deadline = time.monotonic() + self._limit_s
         while (server := self.another_server()) is None:
             self.driver.check_alive()
             if time.monotonic() > deadline:
-                raise Violation(f"the client starts no server within {self._limit_s:g} s")
+                raise Violation(f"the client started no server within {self._limit_s:g} s")
         return server
 
     def another_server(self) -> PlayedServer | None:
-        """A server that the client has started already, `None` where there is none."""
+        """The next server, if the client has started one by now."""
         try:
             connection, _ = self._listener.accept()
         except TimeoutError:
@@ -252,7 +254,7 @@ class Stage:
         return server
 
     def open(self, **members: Json) -> PlayedServer:
-        """Have the client connect; the server that it has started, behind the handshake."""
+        """Have the client connect, and return its server after the handshake."""
         self.driver.do("open", "open", **members)
         server = self.server()
         server.welcome()
@@ -264,10 +266,10 @@ class Stage:
         self.driver.do("request", id, method=method, params=params)
 
     def expect_alive(self, server: PlayedServer) -> None:
-        """Have a request of the client answered by a server.
+        """Check that the client can still send a request and receive its answer.
 
         Raises:
-            Violation: the client does not send it, or fails.
+            Violation: the client does not send the request, or fails.
         """
         self.ask("alive", "engine/list")
         server.answer(server.request("engine/list"), {"engines": []})
@@ -275,38 +277,38 @@ class Stage:
 
 
 class Client:
-    """A command that starts a driver, which is started anew for every check."""
+    """A command that starts a driver; every check gets a new process."""
 
     def __init__(self, command: Sequence[str], *, limit_s: float = LIMIT_S) -> None:
         self._command = tuple(command)
         self.limit_s = limit_s
         self.problems: list[str] = []
-        """What was wrong with the members of messages, whichever check they came in."""
+        """Schema violations in the client's messages, collected over all checks."""
 
     def stage(self, *needs: str) -> Stage:
-        """A driver whose client is not connected yet.
+        """Start a driver whose client is not yet connected.
 
         Raises:
-            NotDeclared: it does not offer what is needed.
+            NotDeclared: the client lacks a needed feature.
         """
         stage = Stage(self._command, self.problems, self.limit_s)
         missing = sorted(set(needs) - stage.driver.features)
         if missing:
             stage.__exit__(None, None, None)
-            raise NotDeclared(f"the client does not offer {', '.join(missing)}")
+            raise NotDeclared(f"the client does not declare {', '.join(missing)}")
         return stage
 
 
 FEATURES = {
-    "cancelling": "a request can be taken back by the operation `cancel`",
+    "cancelling": "the operation `cancel` cancels a request",
     "timeouts": "a request can be given `timeoutMs`",
-    "deltas": "the operation `assemble` asks for edits and yields whole lists",
+    "deltas": "the operation `assemble` requests edits and returns whole lists",
     "notifications": "notifications of the server reach the runtime",
     "progress": "`$/progress` reaches the runtime",
-    "runtime/complete": "the runtime answers this request, as the operation `open` says",
+    "runtime/complete": "the runtime answers this request as set by the operation `open`",
     "memory/getContext": "the runtime answers this request, and offers the `sources` of the operation `open`",
 }
-"""What a driver may declare of its client."""
+"""Features that a driver may declare for its client."""
 
 CLIENT_SUITE: Suite[Client] = Suite("client", FEATURES)
 """Every check of a client."""
@@ -323,11 +325,13 @@ async def check_client(
     limit_s: float = LIMIT_S,
     on_result: Callable[[CheckResult], object] | None = None,
 ) -> Report:
-    """The report on the client inside the driver that a command starts. See `run_suite` for the options.
+    """Check the client in the driver that a command starts, and return the report.
+
+    See `run_suite` for the options.
 
     Raises:
-        Unusable: the command starts no driver.
-        ValueError: no check has a name with one of the patterns in it, or an expected one does not exist.
+        Unusable: the command does not start a driver.
+        ValueError: no check matches `patterns`, or `expected` names a check that does not exist.
     """
     client = Client(command, limit_s=limit_s)
     with client.stage() as stage:

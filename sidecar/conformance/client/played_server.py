@@ -1,4 +1,4 @@
-"""The server that the suite plays: one connection, as one process of the client's sidecar."""
+"""The server that the suite simulates: one connection to one process that the client has started."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PAUSE_S = 0.05
 
 
 class PlayedServer:
-    """Speaks with the client under test through one relay. Every wait has a limit."""
+    """Talks to the client under test through one relay. Every wait is bounded."""
 
     def __init__(self, connection: socket.socket, problems: list[str], limit_s: float) -> None:
         self._connection = connection
@@ -27,7 +27,7 @@ class PlayedServer:
         self._asked: dict[Json, str] = {}
         self._hello: Message | None = None
         self.notifications: list[Message] = []
-        """Notifications of the client that nothing has waited for."""
+        """Notifications of the client, without those that a wait has consumed."""
         self._inbox = Inbox(connection.recv, lines=False, limit_s=limit_s)
 
     # Sending
@@ -59,7 +59,7 @@ class PlayedServer:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def ask(self, method: str, params: Json) -> int:
-        """Send a request; its id."""
+        """Send a request and return its id."""
         id = next(self._ids)
         self._asked[id] = method
         self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -71,28 +71,28 @@ class PlayedServer:
         """The next message of the client.
 
         Raises:
-            Violation: none comes within the limit, or the input ends.
+            Violation: nothing arrives within the limit, or the input ends.
         """
         message = self._receive()
         if message is None:
-            raise Violation("the client closed the server's input where a message was due")
+            raise Violation("the client closed the server's input while a message was expected")
         return message
 
     def request(self, method: str) -> Message:
         """Wait for a request of the client.
 
         Raises:
-            Violation: another request comes first, or none.
+            Violation: another request arrives first, or none within the limit.
         """
         while (message := self.next()).method != method or "id" not in message.body:
             self._keep(message, method)
         return message
 
     def notification(self, method: str) -> Message:
-        """Wait for a notification of the client; earlier ones count.
+        """Wait for a notification of the client; one received earlier counts.
 
         Raises:
-            Violation: a request comes first, or nothing.
+            Violation: a request arrives first, or nothing within the limit.
         """
         while True:
             for message in self.notifications:
@@ -102,26 +102,26 @@ class PlayedServer:
             self._keep(self.next(), method)
 
     def answer_to(self, id: int) -> Message:
-        """Wait for the client's answer to a request of ours."""
+        """Wait for the client's answer to a request that `ask` sent."""
         while id not in self._answers:
             self._keep(self.next(), "an answer")
         return self._answers.pop(id)
 
-    def _keep(self, message: Message, due: str) -> None:
-        """Keep an answer or a notification for whoever waits for it.
+    def _keep(self, message: Message, expected: str) -> None:
+        """Keep an answer or a notification for a later wait.
 
         Raises:
-            Violation: it is a request, while something else is due.
+            Violation: the message is a request.
         """
         if message.is_response:
             self._answers[message.id] = message
         elif "id" not in message.body:
             self.notifications.append(message)
         else:
-            raise Violation(f"{due} is due, and the client asks for {message.method}")
+            raise Violation(f"expected {expected}, but the client requests {message.method}")
 
     def end_of_input(self) -> list[Message]:
-        """Everything up to the end of what the client writes."""
+        """All messages up to the end of the client's output."""
         messages: list[Message] = []
         while (message := self._receive()) is not None:
             messages.append(message)
@@ -130,18 +130,18 @@ class PlayedServer:
     # Steps
 
     def welcome(self) -> None:
-        """Answer `initialize` as a good server does."""
+        """Wait for `initialize` and answer it as a conforming server does."""
         self._hello = self.request("initialize")
         self.answer(self._hello, greeting())
 
     @property
     def hello(self) -> Message:
-        """The request `initialize`, once it was welcomed."""
+        """The request `initialize`; call `welcome` first."""
         assert self._hello is not None
         return self._hello
 
     def finish(self) -> None:
-        """Take part in an orderly end."""
+        """Answer `shutdown`, wait for `exit`, and end the process."""
         self.answer(self.request("shutdown"), None)
         self.notification("exit")
         self.exit(0)
@@ -149,10 +149,10 @@ class PlayedServer:
     # Ending
 
     def close_output(self) -> None:
-        """Close standard output, and live on."""
+        """Close standard output, but keep running."""
         self._packet(b"c", b"")
 
-    def grow_deaf(self) -> None:
+    def ignore_sigterm(self) -> None:
         """Ignore SIGTERM from now on."""
         self._packet(b"d", b"")
 
@@ -161,7 +161,7 @@ class PlayedServer:
         self._packet(b"x", b"%d" % status)
 
     def gone(self, limit_s: float) -> bool:
-        """Whether the process is gone, or goes within so many seconds."""
+        """Whether the process ends within `limit_s` seconds."""
         deadline = time.monotonic() + limit_s
         while time.monotonic() < deadline:
             try:
@@ -172,14 +172,14 @@ class PlayedServer:
         return False
 
     def close(self) -> None:
-        """Leave the process alone, which ends it."""
+        """Close the connection, which ends the process."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
         self._inbox.join()
 
     def _packet(self, kind: bytes, payload: bytes) -> None:
-        with suppress(OSError):  # a client may have ended the process, which is for checks to say
+        with suppress(OSError):  # the client may have ended the process; checks judge that
             self._connection.sendall(struct.pack(">cI", kind, len(payload)) + payload)
 
     def _receive(self) -> Message | None:
@@ -194,7 +194,7 @@ class PlayedServer:
 
 
 def greeting(**offer: Json) -> Object:
-    """A good answer to `initialize`, with other members of the offer where they are given."""
+    """A valid answer to `initialize`; `offer` replaces members of `contextEngine`."""
     engine: Object = {
         "id": "full",
         "name": "Full history",
@@ -226,7 +226,7 @@ def greeting(**offer: Json) -> Object:
 
 
 def assembled(messages: list[Json] | None, result_id: str, **members: Json) -> Object:
-    """A good answer to `context/assemble`, whole or, without messages, with `edits` among the members."""
+    """A valid answer to `context/assemble`; pass `edits` among the members if `messages` is `None`."""
     count = 3 if messages is None else len(messages)
     answer: Object = {
         "estimatedTokens": 10,

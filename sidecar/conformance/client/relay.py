@@ -1,8 +1,8 @@
-"""The process that a client under test starts as its sidecar: passes bytes between it and the suite.
+"""The process that a client under test starts as its sidecar: relays bytes between the client and the suite.
 
-Run as a file, by a Python without anything else. What comes from the suite is packets: one letter, the size
-in four bytes, the payload. `o` goes to standard output, `e` to standard error, `c` closes standard output,
-`d` makes it deaf to SIGTERM, `n` is nothing, `x` ends the process with the status in the payload.
+It runs as a script with the standard library alone. The suite sends packets of one letter, the size of the
+payload in four bytes, and the payload: `o` writes to standard output, `e` to standard error, `c` closes
+standard output, `d` makes the process ignore SIGTERM, `n` does nothing, `x` exits with the payload as status.
 """
 
 import os
@@ -13,8 +13,8 @@ import sys
 import threading
 
 
-def listen(suite: socket.socket) -> None:
-    """Hand on what the client writes, up to its end."""
+def forward_input(suite: socket.socket) -> None:
+    """Forward the client's output to the suite until it ends."""
     try:
         while data := os.read(0, 65536):
             suite.sendall(data)
@@ -24,13 +24,13 @@ def listen(suite: socket.socket) -> None:
 
 
 def write(descriptor: int, data: bytes) -> None:
-    """Write all of it, wherever it goes."""
+    """Write all data to a file descriptor."""
     while data:
         data = data[os.write(descriptor, data) :]
 
 
-def obey(kind: bytes, payload: bytes) -> None:
-    """Do what one packet says."""
+def carry_out(kind: bytes, payload: bytes) -> None:
+    """Carry out one packet."""
     if kind == b"o":
         write(1, payload)
     elif kind == b"e":
@@ -44,14 +44,14 @@ def obey(kind: bytes, payload: bytes) -> None:
 
 
 def main() -> None:
-    """Connect to the port in the arguments, and stay until the suite says otherwise."""
+    """Connect to the port given as argument, and carry out packets until the suite ends the process."""
     suite = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-    threading.Thread(target=listen, args=(suite,), daemon=True).start()
+    threading.Thread(target=forward_input, args=(suite,), daemon=True).start()
     packets = suite.makefile("rb")
     try:
         while len(head := packets.read(5)) == 5:
             kind, size = struct.unpack(">cI", head)
-            obey(kind, packets.read(size))
+            carry_out(kind, packets.read(size))
     except OSError:
         pass
     os._exit(1)

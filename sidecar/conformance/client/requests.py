@@ -1,4 +1,4 @@
-"""What a client does with requests: those of the server, its own, and those that are lost."""
+"""Requests: those of the server, those of the client, and those lost when a server ends."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _DECLINED: Json = {"ok": True, "compacted": False, "reason": "small"}
 
 
 @check("answering", "CEP-HOST-1", "CEP-HOST-4", "CEP-BASE-12", needs=(_COMPLETE,))
-def while_it_waits(client: Client) -> None:
-    """A request of the server is answered by the runtime while the one that waits for it is not."""
+def requests_while_the_client_waits(client: Client) -> None:
+    """The runtime answers a request of the server while a request of its own is still open."""
     with client.stage() as stage:
         server = stage.open(answers={_COMPLETE: {"result": {"text": "a summary"}}})
         stage.ask("compact", "context/compact", sessionId="s")
@@ -31,8 +31,8 @@ def while_it_waits(client: Client) -> None:
 
 
 @check("answering", "CEP-HOST-1", "CEP-BASE-13", needs=(_COMPLETE,))
-def two_at_once(client: Client) -> None:
-    """Two requests of the server are with the runtime at once, and an answer is read meanwhile."""
+def concurrent_requests(client: Client) -> None:
+    """The runtime handles two requests of the server at once, and the client reads answers meanwhile."""
     with client.stage() as stage:
         server = stage.open(answers={_COMPLETE: {"result": {"text": "a summary"}, "together": 2}})
         stage.ask("next", "engine/list")
@@ -46,8 +46,8 @@ def two_at_once(client: Client) -> None:
 
 
 @check("answering", "CEP-HOST-8", "CEP-MEM-3", needs=(_MEMORY,))
-def what_a_source_remembers(client: Client) -> None:
-    """`memory/getContext` is answered with the fragments of the runtime."""
+def memory_fragments(client: Client) -> None:
+    """`memory/getContext` is answered with the runtime's fragments."""
     fragment: Object = {"content": "Prefers short answers.", "priority": 80, "tokens": 5, "synthesize": False}
     asked: Json = {"name": "notes", "agentId": "main", "injectionPoint": "per-message", "sessionId": "s"}
     with client.stage() as stage:
@@ -62,8 +62,8 @@ def what_a_source_remembers(client: Client) -> None:
 
 
 @check("answering", "CEP-BASE-12")
-def what_it_does_not_know(client: Client) -> None:
-    """An unknown request of the server gets -32601, and so does one that was not declared."""
+def unknown_requests(client: Client) -> None:
+    """An unknown request of the server gets -32601, and so does an undeclared one."""
     with client.stage() as stage:
         server = stage.open()
         for method in ("future/thing", "runtime/compact"):
@@ -72,18 +72,18 @@ def what_it_does_not_know(client: Client) -> None:
 
 
 @check("answering", "CEP-BASE-3", "CEP-HOST-5", needs=(_COMPLETE,))
-def where_the_runtime_fails(client: Client) -> None:
-    """A failure of the runtime becomes an error, and the connection goes on."""
+def runtime_failures(client: Client) -> None:
+    """If the runtime fails, the server gets an error, and the connection stays usable."""
     with client.stage() as stage:
         server = stage.open(answers={_COMPLETE: {"error": "the model is overloaded"}})
         answer = server.answer_to(server.ask(_COMPLETE, _ASKED))
-        expect(isinstance(answer.code, int), f"no error: {answer.raw[:200]!r}")
+        expect(isinstance(answer.code, int), f"the answer is not an error: {answer.raw[:200]!r}")
         stage.expect_alive(server)
 
 
 @check("answering", "CEP-HOST-2", "CEP-CANCEL-1", level="should", needs=(_COMPLETE,))
-def what_the_server_takes_back(client: Client) -> None:
-    """A request that the server cancels is given up, and answered with -32800."""
+def requests_that_the_server_cancels(client: Client) -> None:
+    """A request that the server cancels is abandoned and answered with -32800."""
     with client.stage() as stage:
         server = stage.open(answers={_COMPLETE: {"never": True}})
         id = server.ask(_COMPLETE, _ASKED)
@@ -107,7 +107,7 @@ _ERRORS: tuple[tuple[int, dict[str, Json]], ...] = (
 
 @check("waiting", "CEP-BASE-9", "CEP-VER-2")
 def errors_reach_the_runtime(client: Client) -> None:
-    """An error is told with code, message and data, also under a code that the client does not know."""
+    """The runtime gets the code, message and data of an error, even if the code is unknown."""
     with client.stage() as stage:
         server = stage.open()
         for code, data in _ERRORS:
@@ -116,14 +116,17 @@ def errors_reach_the_runtime(client: Client) -> None:
             failure = stage.driver.failure(str(code))
             expect_equal(failed_with(failure), f"answer {code}", "the failure")
             expect(f"What happened is {code}." in str(failure.get("message")), f"the message: {failure}")
-            told = failure.get("data")
-            expect(isinstance(told, dict) and data.items() <= told.items(), f"data of {code} is {told}")
-            expect(isinstance(told, dict) and "hint" in told, f"no hint in the data of {code}")
+            received = failure.get("data")
+            expect(
+                isinstance(received, dict) and data.items() <= received.items(),
+                f"data of {code} is {received}",
+            )
+            expect(isinstance(received, dict) and "hint" in received, f"the data of {code} lacks a hint")
 
 
 @check("waiting", "CEP-CANCEL-1", needs=("cancelling",))
-def taking_back(client: Client) -> None:
-    """A request that the runtime takes back is cancelled by its id; the answer -32800 ends it."""
+def cancelling_requests(client: Client) -> None:
+    """If the runtime cancels a request, `$/cancelRequest` carries its id, and the answer -32800 ends it."""
     with client.stage() as stage:
         server = stage.open()
         request = _cancelled(stage, server)
@@ -133,8 +136,8 @@ def taking_back(client: Client) -> None:
 
 
 @check("waiting", "CEP-CANCEL-2", needs=("cancelling",))
-def taking_back_too_late(client: Client) -> None:
-    """A result in spite of `$/cancelRequest` upsets nothing."""
+def cancelling_too_late(client: Client) -> None:
+    """A result that arrives after `$/cancelRequest` does no harm."""
     with client.stage() as stage:
         server = stage.open()
         request = _cancelled(stage, server)
@@ -145,7 +148,7 @@ def taking_back_too_late(client: Client) -> None:
 
 @check("waiting", "CEP-CANCEL-1", needs=("timeouts",))
 def slow_servers(client: Client) -> None:
-    """Where no answer comes in time the request is cancelled and the runtime told; the connection goes on."""
+    """A request that times out is cancelled and reported; the connection stays usable."""
     with client.stage() as stage:
         server = stage.open()
         stage.driver.do("request", "slow", method="engine/list", params={}, timeoutMs=300)
@@ -160,7 +163,7 @@ def slow_servers(client: Client) -> None:
 
 @check("waiting", "CEP-LIFE-12", "CEP-ID-3")
 def crashes(client: Client) -> None:
-    """Where the server ends under a request that stores, that is told, and nothing is sent a second time."""
+    """If the server dies during an ingest, the runtime gets an error; the client does not send it again."""
     with client.stage() as stage:
         server = stage.open()
         stage.ask("lost", _INGEST, sessionId="s", message=_MESSAGE)
@@ -172,13 +175,13 @@ def crashes(client: Client) -> None:
             again.welcome()
             stage.driver.do("close", "close")
             expect_equal(
-                again.next().method in ("initialized", "shutdown"), True, "whether it sends no ingest"
+                again.next().method in ("initialized", "shutdown"), True, "whether it sends nothing to store"
             )
 
 
 @check("waiting", "CEP-LIFE-13")
 def outputs_that_end(client: Client) -> None:
-    """Where the server closes its output the runtime is told, and the process is not left behind."""
+    """If the server closes its output, open requests fail, and the process is not left running."""
     with client.stage() as stage:
         server = stage.open()
         stage.ask("lost", _INGEST, sessionId="s", message=_MESSAGE)
@@ -187,12 +190,12 @@ def outputs_that_end(client: Client) -> None:
         expect_equal(stage.driver.failure("lost").get("kind"), "lost", "kind of the failure")
         stage.driver.do("close", "close")
         stage.driver.report("close")
-        expect(server.gone(5), "the process is still there")
+        expect(server.gone(5), "the process still runs")
 
 
 @check("waiting", "CEP-FRAME-6", level="should")
-def bytes_that_are_no_frame(client: Client) -> None:
-    """Where no header has a length the runtime is told, for nothing can be read any more."""
+def invalid_frames(client: Client) -> None:
+    """If a frame has no length, open requests fail, because nothing after it can be read."""
     with client.stage() as stage:
         server = stage.open()
         stage.ask("lost", _INGEST, sessionId="s", message=_MESSAGE)
@@ -203,7 +206,7 @@ def bytes_that_are_no_frame(client: Client) -> None:
 
 @check("waiting", "CEP-FRAME-1")
 def standard_error_is_read(client: Client) -> None:
-    """A server that writes a megabyte to standard error is not held up by it."""
+    """A server that writes a megabyte to standard error does not block."""
     with client.stage() as stage:
         server = stage.open()
         server.complain(b"It is fine, only talkative.\n" * 40_000)
@@ -237,7 +240,7 @@ def _messages(stage: Stage) -> Json:
 
 @check("deltas", "CEP-DELTA-2", "CEP-DELTA-3", needs=("deltas",))
 def edits_make_whole_lists(client: Client) -> None:
-    """Edits are applied to the list before; the runtime gets whole lists, and without edits the same one."""
+    """Edits apply to the previous list; the runtime gets whole lists, and the same one without edits."""
     with client.stage() as stage:
         server = stage.open(deltas=True)
         declared = server.hello.at("/params/initializationOptions/contextEngine/hostCapabilities", None)
@@ -263,7 +266,7 @@ def edits_make_whole_lists(client: Client) -> None:
 
 @check("deltas", "CEP-DELTA-2", "CEP-DELTA-4", needs=("deltas",))
 def whole_lists_in_place_of_edits(client: Client) -> None:
-    """A whole list where edits could have come replaces the one before, and is asked against next."""
+    """A whole list replaces the previous one and becomes the base of the next edits."""
     with client.stage() as stage:
         server = stage.open(deltas=True)
         for id, texts in (("r1", ("a", "b")), ("r2", ("x",))):
@@ -278,7 +281,7 @@ def whole_lists_in_place_of_edits(client: Client) -> None:
 
 @check("deltas", "CEP-DELTA-2", needs=("deltas",))
 def sessions_apart(client: Client) -> None:
-    """Each session is asked against a result of its own."""
+    """Each session has its own `previousResultId`."""
     with client.stage() as stage:
         server = stage.open(deltas=True)
         server.answer(_assemble(stage, server, "one"), assembled(_said("a"), "r1"))
@@ -291,7 +294,7 @@ _REGISTER = "memory/register"
 
 
 def _dies(stage: Stage, server: PlayedServer) -> None:
-    """End the server under a request that stores, which the runtime is told."""
+    """End the server during an ingest, and check that the runtime gets an error."""
     stage.ask("lost", _INGEST, sessionId="s", message=_MESSAGE)
     server.request(_INGEST)
     server.exit(1)
@@ -307,7 +310,7 @@ def _opened_again(stage: Stage, **members: Json) -> PlayedServer:
 
 @check("restarting", "CEP-LIFE-12", "CEP-ID-3")
 def nothing_is_stored_again(client: Client) -> None:
-    """A server that follows one that died gets what the runtime asks, and no message a second time."""
+    """A server started after a crash gets the runtime's new requests, and no message a second time."""
     with client.stage() as stage:
         _dies(stage, stage.open())
         server = _opened_again(stage)
@@ -316,8 +319,8 @@ def nothing_is_stored_again(client: Client) -> None:
 
 
 @check("restarting", "CEP-DELTA-1", "CEP-DELTA-2", needs=("deltas",))
-def edits_begin_afresh(client: Client) -> None:
-    """What an earlier server answered is no base for the edits of its successor."""
+def edits_start_over(client: Client) -> None:
+    """A result of an earlier server is not the base of edits of its successor."""
     with client.stage() as stage:
         server = stage.open(deltas=True)
         stage.driver.do("assemble", "assemble", params={"sessionId": "s"})
@@ -335,7 +338,7 @@ def edits_begin_afresh(client: Client) -> None:
 
 @check("restarting", "CEP-MEM-1", needs=("memory/getContext",))
 def sources_are_offered_again(client: Client) -> None:
-    """Memory sources live as long as a connection, so each new server is offered them."""
+    """Memory sources last as long as a connection, so the client registers them with each new server."""
     offer: dict[str, Json] = {
         "answers": {"memory/getContext": {"result": {"fragments": []}}},
         "sources": ["notes"],
@@ -349,6 +352,6 @@ def sources_are_offered_again(client: Client) -> None:
         _dies(stage, server)
         server = _opened_again(stage, **offer)
         request = server.request(_REGISTER)
-        expect_equal(request.at("/params/name", None), "notes", "the source that the new server is offered")
+        expect_equal(request.at("/params/name", None), "notes", "the source registered with the new server")
         server.answer(request, {"registered": True})
         stage.driver.result("again")

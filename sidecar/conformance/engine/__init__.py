@@ -1,4 +1,4 @@
-"""The suite for context engines: an engine is checked through a real sidecar, as a host would use it.
+"""The conformance suite for context engines; it uses an engine as a host would, through a real sidecar.
 
 `context-sidecar conformance engine my_package:MyEngine` runs it; so does `engines check` with an id.
 """

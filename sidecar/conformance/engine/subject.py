@@ -1,4 +1,4 @@
-"""The engine that is checked: a sidecar that serves it, one conversation for each check, and the suite."""
+"""The engine under test: the sidecar that serves it, one conversation per check, and the suite."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class EngineSubject(NamedTuple):
     command: Sequence[str]
     env: Mapping[str, str]
     target: str | None = None
-    """`module:Class` where the engine is to be found by that alone."""
+    """`module:Class`, if the engine is not installed or configured under its id."""
 
 
 class Conversation:
-    """A sidecar that serves the engine, and a session that no other check has used."""
+    """A sidecar that serves the engine, and a session that no other check uses."""
 
     def __init__(self, client: SidecarClient, session: str) -> None:
         self.client = client
@@ -52,10 +52,10 @@ class Conversation:
 
     @property
     def engine(self) -> EngineInfo:
-        """What the engine says of itself."""
+        """The engine's description of itself."""
         return self.client.capabilities.engine
 
-    async def tell(self, *messages: Mapping[str, Any], session: str | None = None) -> None:
+    async def ingest(self, *messages: Mapping[str, Any], session: str | None = None) -> None:
         """Ingest messages in order."""
         for message in messages:
             await self.client.ingest(session or self.session, dict(message))
@@ -63,10 +63,10 @@ class Conversation:
     async def assemble(
         self, budget: int, messages: Sequence[Message] | None = None, *, session: str | None = None
     ) -> AssembledContext:
-        """An answer of the engine's own: one that stands in for it, where it failed, proves nothing.
+        """Assemble a context, which the engine itself must answer.
 
         Raises:
-            Violation: another one has answered.
+            Violation: the engine failed, and a fallback answered.
         """
         answer = await self.client.assemble(session or self.session, budget, messages)
         expect_own(answer.fallback_for)
@@ -74,34 +74,34 @@ class Conversation:
 
 
 def expect_own(fallback_for: FallbackFor | None) -> None:
-    """The engine has answered by itself.
+    """Require that the engine itself has answered.
 
     Raises:
-        Violation: another one has answered.
+        Violation: a fallback answered.
     """
     if fallback_for is not None:
-        fail(f"another one answered for {fallback_for.id}: {fallback_for.reason}")
+        fail(f"a fallback answered for {fallback_for.id}: {fallback_for.reason}")
 
 
 def configured_engine(engine_id: str, command: Sequence[str] = SERVE) -> EngineSubject:
-    """An engine that the sidecar behind `command` knows."""
+    """An engine that the sidecar started by `command` knows by its id."""
     return EngineSubject(engine_id, command, absolute_path(os.environ))
 
 
 def engine_class(name: str, command: Sequence[str] = SERVE) -> EngineSubject:
-    """The engine MODULE:CLASS; modules in the working directory are found too.
+    """The engine MODULE:CLASS; the working directory is searched last.
 
     Raises:
-        SubjectNotFound: there is no such class, or it is no engine.
+        SubjectNotFound: there is no such class, or it is not an engine.
     """
     engine_id = getattr(getattr(load(name), "info", None), "id", None)
     if not isinstance(engine_id, str):
-        raise SubjectNotFound(f"{name} has no `info = EngineInfo(...)`, so it is no engine")
+        raise SubjectNotFound(f"{name} is not an engine: it has no `info = EngineInfo(...)`")
     return EngineSubject(engine_id, command, _importable(name), name)
 
 
 def _importable(name: str) -> dict[str, str]:
-    """The environment in which a process finds the module; one that is installed needs no folder."""
+    """Environment variables with which another process finds the module, even in the working directory."""
     top = sys.modules[name.partition(":")[0].partition(".")[0]]
     folder = Path.cwd()
     clean = absolute_path(os.environ)
@@ -115,7 +115,7 @@ def _importable(name: str) -> dict[str, str]:
 async def serving(
     subject: EngineSubject,
 ) -> AsyncGenerator[Callable[[], AbstractAsyncContextManager[Conversation]]]:
-    """Makes conversations with one sidecar on a store that is thrown away; one that ends is replaced."""
+    """Provide conversations with one sidecar on a temporary store; the sidecar is restarted if it ends."""
     with tempfile.TemporaryDirectory(prefix="engine-check-") as folder:
         sidecars = _Sidecars(subject, Path(folder))
         try:
@@ -130,7 +130,7 @@ class _Sidecars:
         self._folder = folder
         self._client: SidecarClient | None = None
         self._count = 0
-        self._command = [*subject.command, *(self._found_by_file() if subject.target else ())]
+        self._command = [*subject.command, *(self._load_options() if subject.target else ())]
 
     @asynccontextmanager
     async def conversation(self) -> AsyncGenerator[Conversation]:
@@ -142,7 +142,7 @@ class _Sidecars:
                 engine=self._subject.engine_id,
                 state_dir=self._folder / "state",
                 env=self._subject.env,
-                on_stderr=_pass_over,
+                on_stderr=_ignore,
             )
             await client.open()
         self._count += 1
@@ -156,7 +156,7 @@ class _Sidecars:
         if client is not None:
             await asyncio.shield(client.close())
 
-    def _found_by_file(self) -> list[str]:
+    def _load_options(self) -> list[str]:
         project = self._folder / "engine"
         project.mkdir()
         text = PROJECT.format(id=self._subject.engine_id, target=self._subject.target)
@@ -167,15 +167,15 @@ class _Sidecars:
         return ["--config", str(config)]
 
 
-def _pass_over(line: str) -> None:
+def _ignore(line: str) -> None:
     del line
 
 
 ENGINE_SUITE: Suite[Conversation] = Suite(
     "engine",
     {
-        "stores": "the engine stores messages, so that an answer needs no list of the host",
-        "budget": "the engine is held to the budget",
+        "stores": "the engine stores messages, so it can answer without the host's list",
+        "budget": "the engine must stay within the budget",
         "owns-compaction": "the engine compacts itself",
     },
 )

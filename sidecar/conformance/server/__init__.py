@@ -1,4 +1,4 @@
-"""The suite for servers, in whatever language: a server is checked through its standard streams."""
+"""The conformance suite for servers in any language; it speaks to a server over its standard streams."""
 
 from importlib import import_module
 
@@ -13,5 +13,5 @@ for _area in ("framing", "lifecycle", "flow", "ingest", "assemble", "sessions", 
 
 @check("schema", "CEP-BASE-1", "CEP-BASE-3", "CEP-BASE-7", "CEP-BASE-8", "CEP-BASE-9")
 def every_message_keeps_the_schema(server: Server) -> None:
-    """All messages that the server sent during this run are of the types that the method table names."""
+    """Every message that the server sent during this run matches its type in the method table."""
     expect_no_problems(server.problems)

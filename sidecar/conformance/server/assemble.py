@@ -1,4 +1,4 @@
-"""What the model is to see: assembled answers, and answers that replace the ones before."""
+"""Assembled contexts: budget, validity, stable prefixes, deltas, pruning and synthetic messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _texts(answer: Message) -> list[str]:
 
 @check("assembling", "CEP-ASM-1", needs=(_ASSEMBLE, _BATCH))
 def stored_messages_are_sent(server: Server) -> None:
-    """Without `messages`, what is stored is sent byte for byte, while it fits."""
+    """Without `messages`, the stored messages are sent byte for byte while they fit."""
     host, session = server.shared(), server.name()
     messages: list[Json] = [user("one"), assistant("two"), user("three")]
     store(host, session, messages)
@@ -43,7 +43,7 @@ def stored_messages_are_sent(server: Server) -> None:
 
 @check("assembling", "CEP-ASM-2", "CEP-ASM-3", "CEP-ASM-5", needs=(_ASSEMBLE, _COMMIT))
 def messages_of_the_host(server: Server) -> None:
-    """`messages` stand in for the live tail, are not stored by assembling, and are stored with the turn."""
+    """`messages` supply the live tail; assembling does not store them, committing the turn does."""
     host, session = server.shared(), server.name()
     first: list[Json] = [user("one"), assistant("two")]
     host.result(_COMMIT, {"sessionId": session, "advancementKey": "1", "messages": first})
@@ -58,7 +58,7 @@ def messages_of_the_host(server: Server) -> None:
 
 @check("assembling", "CEP-HIST-22", needs=(_ASSEMBLE,))
 def unknown_sessions(server: Server) -> None:
-    """Without a session `messages` are enough; without them it is 1003."""
+    """An unknown session is assembled from `messages`; without these it gets 1003."""
     host = server.shared()
     answer = assemble(host, server.name(), messages=[user("hello")])
     expect_equal(_texts(answer), ["hello"], "texts of the answer")
@@ -68,8 +68,8 @@ def unknown_sessions(server: Server) -> None:
 
 
 @check("assembling", "CEP-BUDGET-1", needs=(_ASSEMBLE,))
-def budgets_that_are_none(server: Server) -> None:
-    """`tokenBudget` is a positive integer."""
+def invalid_budgets(server: Server) -> None:
+    """A `tokenBudget` that is not a positive integer gets -32602."""
     host = server.shared()
     for budget in (0, -1, 1.5, "many", True):
         params: Json = {"sessionId": "s", "messages": [user("x")], "tokenBudget": budget}
@@ -78,18 +78,18 @@ def budgets_that_are_none(server: Server) -> None:
 
 @check("assembling", "CEP-BUDGET-3", "CEP-VALID-1", needs=(_ASSEMBLE, _BATCH))
 def answers_fit(server: Server) -> None:
-    """Under every budget the estimate keeps to it, the list is valid, and the newest message is sent."""
+    """For every budget the estimate stays within it, the list is valid, and the newest message is sent."""
     host, session = server.shared(), server.name()
-    told = [*chat(40), user("The last one?")]
-    store(host, session, told)
+    stored = [*chat(40), user("The last one?")]
+    store(host, session, stored)
     for budget in (400, 800, 1600, 3200, 6400, 12800, 64000):
         answer = assemble(host, session, tokenBudget=budget)
         estimate = answer.number("/estimatedTokens")
-        expect(estimate <= budget, f"{estimate} tokens are more than the budget of {budget}")
+        expect(estimate <= budget, f"{estimate} tokens exceed the budget of {budget}")
         messages = answer.objects("/messages")
         require_valid(messages)
-        theirs = [message for message in messages if message in told]
-        expect_equal(theirs[-1:], told[-1:], f"the last message of the host at {budget}")
+        theirs = [message for message in messages if message in stored]
+        expect_equal(theirs[-1:], stored[-1:], f"the last message of the host at {budget}")
 
 
 @check("assembling", "CEP-BUDGET-3", level="should", needs=(_ASSEMBLE,))
@@ -105,7 +105,7 @@ def estimates_are_honest(server: Server) -> None:
 
 @check("assembling", "CEP-BUDGET-5", "CEP-BUDGET-4", needs=(_ASSEMBLE,))
 def overflow(server: Server) -> None:
-    """Where the minimum does not fit it is 1002, and the required budget is enough."""
+    """If the minimum does not fit, the error is 1002, and a budget of `data.required` suffices."""
     host, session = server.shared(), server.name()
     messages: list[Json] = [{"role": "system", "content": "rule " * 300}, user("long " * 500)]
     answer = host.request(_ASSEMBLE, {"sessionId": session, "messages": messages, "tokenBudget": 50})
@@ -119,7 +119,7 @@ def overflow(server: Server) -> None:
 
 @check("assembling", "CEP-ASM-6", needs=(_ASSEMBLE,))
 def prompts_are_reserved(server: Server) -> None:
-    """`prompt` is not in the answer's messages, and its tokens are reserved."""
+    """`prompt` is not among the messages of the answer, but its tokens are reserved."""
     host, session = server.shared(), server.name()
     messages: list[Json] = chat(8)
     prompt = "prompt " * 1200
@@ -130,7 +130,7 @@ def prompts_are_reserved(server: Server) -> None:
 
 @check("assembling", "CEP-VALID-1", "CEP-VALID-3", "CEP-VALID-4", needs=(_ASSEMBLE,))
 def calls_and_results_stay_together(server: Server) -> None:
-    """Orphan results, lost results and interrupted calls are mended; calls open at the end stay open."""
+    """Orphan results, lost results and interrupted calls are repaired; an open call at the end stays open."""
     host = server.shared()
     broken: list[Json] = [
         tool("lost", "a result without its call"),
@@ -144,13 +144,13 @@ def calls_and_results_stay_together(server: Server) -> None:
     ]
     messages = assemble(host, server.name(), messages=broken).objects("/messages")
     require_valid(messages)
-    expect(bool(messages[-1].get("tool_calls")), "the open call at the end is gone")
+    expect(bool(messages[-1].get("tool_calls")), "the open call at the end is missing")
     expect("a result without its call" not in [text_of(m) for m in messages], "an orphan result was sent")
 
 
 @check("assembling", "CEP-VALID-1", "CEP-VALID-2", needs=(_ASSEMBLE,))
 def tool_loops_under_any_budget(server: Server) -> None:
-    """One long loop of calls stays valid under budgets that cut into it, and calls are never changed."""
+    """A long tool loop stays valid under budgets that cut into it, and calls are never changed."""
     host, session = server.shared(), server.name()
     messages: list[Json] = [user("Look through all the files.")]
     for number in range(30):
@@ -168,7 +168,7 @@ def tool_loops_under_any_budget(server: Server) -> None:
 
 @check("assembling", "CEP-PREFIX-1", "CEP-PREFIX-2", "CEP-PREFIX-3", needs=(_ASSEMBLE, "context/ingest"))
 def equal_epochs_extend_each_other(server: Server) -> None:
-    """Of two answers of one epoch the later begins with the earlier; the epoch never falls."""
+    """Within an epoch each answer starts with the one before; the epoch never falls."""
     host, session = server.shared(), server.name()
     before: Message | None = None
     rises = 0
@@ -181,16 +181,19 @@ def equal_epochs_extend_each_other(server: Server) -> None:
             rises += new > old
             if new == old:
                 earlier = before.objects("/messages")
-                expect(answer.objects("/messages")[: len(earlier)] == earlier, f"epoch {new} does not extend")
+                expect(
+                    answer.objects("/messages")[: len(earlier)] == earlier,
+                    f"an answer of epoch {new} does not start with the one before",
+                )
                 addition = "/result/systemPromptAddition"
                 expect_equal(answer.at(addition, None), before.at(addition, None), "systemPromptAddition")
         before = answer
-    expect(rises > 0, "40 turns of 2 000 tokens never cut anything")
+    expect(rises > 0, "40 turns never exceeded a budget of 2 000 tokens")
 
 
 @check("assembling", "CEP-PREFIX-4", needs=(_ASSEMBLE, _BATCH))
 def larger_budgets_keep_the_epoch(server: Server) -> None:
-    """A budget that is larger by no more than a third keeps the epoch."""
+    """A budget larger by at most a third keeps the epoch."""
     host, session = server.shared(), server.name()
     store(host, session, [*chat(30), user("now")])
     small = assemble(host, session, tokenBudget=1500)
@@ -200,7 +203,7 @@ def larger_budgets_keep_the_epoch(server: Server) -> None:
 
 @check("assembling", "CEP-PREFIX-4", "CEP-PREFIX-7", needs=(_ASSEMBLE, _BATCH))
 def views_do_not_disturb_each_other(server: Server) -> None:
-    """A side question with a small budget leaves the answers under a large one as they were."""
+    """A side question with a small budget does not change the answers under a large one."""
     host, session = server.shared(), server.name()
     store(host, session, [*chat(40), user("now")])
     first = assemble(host, session, tokenBudget=9000)
@@ -213,7 +216,7 @@ def views_do_not_disturb_each_other(server: Server) -> None:
 
 @check("assembling", "CEP-PREFIX-7", needs=(_ASSEMBLE, _BATCH))
 def other_views_have_all_their_room(server: Server) -> None:
-    """A session that was asked with a small budget first has as much under a large one as any other."""
+    """A first answer with a small budget does not shorten later answers under a large one."""
     host = server.shared()
     counts: list[int] = []
     for narrow in (False, True):
@@ -227,17 +230,23 @@ def other_views_have_all_their_room(server: Server) -> None:
 
 @check("assembling", "CEP-PREFIX-6", needs=(_ASSEMBLE, _BATCH))
 def stable_prefix(server: Server) -> None:
-    """`stablePrefix` is a part of the answer."""
+    """`stablePrefix` has no more messages and tokens than the answer."""
     host, session = server.shared(), server.name()
     store(host, session, chat(3))
     answer = assemble(host, session)
-    expect(answer.number("/stablePrefix/messageCount") <= len(answer.objects("/messages")), "it is longer")
-    expect(answer.number("/stablePrefix/tokens") <= answer.number("/estimatedTokens"), "it has more tokens")
+    expect(
+        answer.number("/stablePrefix/messageCount") <= len(answer.objects("/messages")),
+        "stablePrefix has more messages than the answer",
+    )
+    expect(
+        answer.number("/stablePrefix/tokens") <= answer.number("/estimatedTokens"),
+        "stablePrefix has more tokens than the answer",
+    )
 
 
 @check("assembling", "CEP-COMP-1", needs=(_ASSEMBLE, _BATCH))
 def composition_adds_up(server: Server) -> None:
-    """`composition` sums to `estimatedTokens` and to the length of the list."""
+    """`composition` adds up to `estimatedTokens` and to the number of messages."""
     host, session = server.shared(), server.name()
     store(host, session, [{"role": "system", "content": "Be brief."}, *chat(30)])
     for budget in (1000, 3000, 100_000):
@@ -249,7 +258,7 @@ def composition_adds_up(server: Server) -> None:
 
 @check("assembling", "CEP-MSG-10", "CEP-ASM-8", "CEP-MSG-8", "CEP-MSG-9", needs=(_ASSEMBLE, _COMMIT))
 def own_answers_are_a_fixed_point(server: Server) -> None:
-    """An answer that is handed back is answered with itself, and nothing synthetic is stored."""
+    """An answer sent back as `messages` is returned unchanged; its synthetic messages are never stored."""
     host, session = server.shared(), server.name()
     messages: list[Json] = [*chat(30), user("now")]
     host.result(_COMMIT, {"sessionId": session, "advancementKey": "1", "messages": messages})
@@ -272,8 +281,8 @@ def own_answers_are_a_fixed_point(server: Server) -> None:
     "CEP-DELTA-4",
     needs=(_ASSEMBLE, "context/ingest"),
 )
-def deltas_come_to_the_same(server: Server) -> None:
-    """Edits of a known result make the list that would have come in full; an unknown one gets it in full."""
+def edits_yield_the_full_list(server: Server) -> None:
+    """Edits turn the previous list into the full one; an unknown `previousResultId` gets the full list."""
     with server.connect(hostCapabilities=["assembleDelta"]) as host:
         session = server.name()
         members: Object = {"tokenBudget": 1500}
@@ -284,7 +293,7 @@ def deltas_come_to_the_same(server: Server) -> None:
             whole = assemble(host, session, **members).objects("/messages")
             answer = assemble(host, session, previousResultId=previous, **members)
             both = [answer.at(f"/result/{name}", None) is not None for name in ("messages", "edits")]
-            expect(both[0] != both[1], "messages and edits, or neither")
+            expect(both[0] != both[1], "the answer needs either messages or edits")
             current = _edited(current, answer)
             expect_equal(current, whole, "the list after the edits")
             previous = answer.text("/resultId")
@@ -294,26 +303,26 @@ def deltas_come_to_the_same(server: Server) -> None:
 
 @check("assembling", "CEP-PROJ-1", needs=(_ASSEMBLE,))
 def unknown_projections(server: Server) -> None:
-    """A projection that the server does not know gets -32602."""
+    """An unknown projection gets -32602."""
     params: Json = {"sessionId": "s", "messages": [user("x")], "projection": "imax"}
     expect_equal(server.shared().request(_ASSEMBLE, params).code, -32602, "code of the answer")
 
 
 @check("assembling", "CEP-PROJ-1", "CEP-PROJ-3", "CEP-PROJ-4", needs=(_ASSEMBLE, "context/ingest"))
 def codex_projection(server: Server) -> None:
-    """`codex` gives a prompt with this turn's text; the fingerprint changes exactly with the content."""
+    """`codex` returns a prompt with this turn's text; the fingerprint changes only with the content."""
     host, session = server.shared(), server.name()
     ingest(host, session, user("What is the capital?"))
     first = assemble(host, session, projection="codex")
     again = assemble(host, session, projection="codex")
     prompt = first.text("/contextProjection/prompt")
-    expect("What is the capital?" in prompt, "the turn's text is not in the prompt")
+    expect("What is the capital?" in prompt, "the prompt lacks the turn's text")
     place = "/contextProjection/fingerprint"
     expect_equal(again.text(place), first.text(place), "fingerprint of the same content")
     ingest(host, session, assistant("Paris."))
     ingest(host, session, user("And of Spain?"))
     other = assemble(host, session, projection="codex")
-    expect(other.text(place) != first.text(place), "the content changed, the fingerprint did not")
+    expect(other.text(place) != first.text(place), "the content changed, but the fingerprint did not")
 
 
 def _sum(parts: list[Object], member: str) -> int:
@@ -333,7 +342,7 @@ def _edited(current: list[Object], answer: Message) -> list[Object]:
 
 @check("replacing", "CEP-VALID-5", needs=(_ASSEMBLE,))
 def thinking_stays_with_its_call(server: Server) -> None:
-    """A signed thinking block is sent with its call, unchanged, or neither of them is."""
+    """A signed thinking block and its call are sent together and unchanged, or not at all."""
     server.shared().expect_format("anthropic")
     messages: list[Json] = [user("Look through all the files.")]
     for number in range(20):
@@ -354,7 +363,7 @@ def thinking_stays_with_its_call(server: Server) -> None:
 
 @check("replacing", "CEP-VALID-6", needs=(_ASSEMBLE,))
 def pruning_waits_for_an_epoch(server: Server) -> None:
-    """With `pruning` switched on, earlier messages change only where the epoch rises."""
+    """With `pruning` enabled, earlier messages change only when the epoch rises."""
     with server.connect(config={"pruning": {"enabled": True}}) as host:
         session = server.name()
         messages: list[Json] = [user("Look through all the files.")]
@@ -366,18 +375,18 @@ def pruning_waits_for_an_epoch(server: Server) -> None:
             sent = answer.objects("/messages")
             if answer.number("/contextEpoch") == epoch:
                 expect(
-                    sent[: len(before)] == before, "an earlier message changed, and the epoch did not rise"
+                    sent[: len(before)] == before, "an earlier message changed, but the epoch did not rise"
                 )
             rises += answer.number("/contextEpoch") > epoch
             before, epoch = sent, answer.number("/contextEpoch")
-        expect(rises > 1, "14 long results never filled 6 000 tokens")
+        expect(rises > 1, "14 long results never exceeded 6 000 tokens")
 
 
 @check(
     "replacing", "CEP-MSG-12", needs=(_ASSEMBLE, "context/ingestBatch", "context/compact", "session/export")
 )
 def text_that_looks_like_a_mark(server: Server) -> None:
-    """A user who quotes a synthetic message is taken at his word: it is stored and sent as it came."""
+    """A user message that quotes a synthetic message is stored and sent unchanged."""
     host, session = server.shared(), server.name()
     store(host, session, chat(60))
     params: Json = {"sessionId": session, "tokenBudget": 3000, "force": True}
@@ -387,7 +396,7 @@ def text_that_looks_like_a_mark(server: Server) -> None:
     ours = [text_of(message) for message in sent if text_of(message) not in known]
     quoted = user("You wrote this, word for word:\n" + (ours[0] if ours else "[summary]"))
     ingest(host, session, quoted)
-    expect_equal(history(host, session)[-1], quoted, "the message that is stored last")
+    expect_equal(history(host, session)[-1], quoted, "the last stored message")
     _expect_sent_last(host, session, quoted)
 
 
@@ -396,7 +405,7 @@ def text_that_looks_like_a_mark(server: Server) -> None:
     needs=(_ASSEMBLE, "context/ingestBatch", "context/compact", "session/export"),
 )
 def forged_marks(server: Server) -> None:
-    """A synthetic message with another letter in it is not the server's: it is stored and sent as it came."""
+    """A synthetic message with one letter changed counts as the host's: it is stored and sent unchanged."""
     host, session = server.shared(), server.name()
     store(host, session, chat(60))
     params: Json = {"sessionId": session, "tokenBudget": 3000, "force": True}
@@ -406,19 +415,19 @@ def forged_marks(server: Server) -> None:
     for text in [text_of(message) for message in sent if text_of(message) not in known][:1]:
         forged = user(_altered(text))
         ingest(host, session, forged)
-        expect_equal(history(host, session)[-1], forged, "the message that is stored last")
+        expect_equal(history(host, session)[-1], forged, "the last stored message")
         _expect_sent_last(host, session, forged)
 
 
 def _expect_sent_last(host: Host, session: str, newest: Json) -> None:
-    """The message comes back as it was stored, behind every other one of the host."""
+    """Require that the newest message is sent unchanged, as the host's last one."""
     sent = assemble(host, session, tokenBudget=6000).objects("/messages")
-    told = history(host, session)
-    theirs = [message for message in sent if message in told]
-    expect_equal(theirs[-1:], [newest], "the last message of the host that is sent")
+    stored = history(host, session)
+    theirs = [message for message in sent if message in stored]
+    expect_equal(theirs[-1:], [newest], "the host's last message in the answer")
 
 
 def _altered(text: str) -> str:
-    """The text with another letter in its middle, and everything around that as it was."""
+    """The text with one letter changed, at its middle or after it."""
     middle = next((i for i in range(len(text) // 2, len(text)) if text[i].isalpha()), len(text) // 2)
     return f"{text[:middle]}{'x' if text[middle : middle + 1] != 'x' else 'y'}{text[middle + 1 :]}"

@@ -1,4 +1,4 @@
-"""Compaction, and the engines that can be selected."""
+"""Compaction, and the choice of an engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BATCH = "context/ingestBatch"
 
 @check("compacting", "CEP-HIST-10", "CEP-HIST-12", "CEP-PREFIX-3", needs=(_COMPACT, _BATCH, "session/export"))
 def compacting_to_a_budget(server: Server) -> None:
-    """A forced compaction makes the context smaller, raises the epoch, and keeps history as it was."""
+    """A forced compaction shrinks the context, raises the epoch, and keeps the history unchanged."""
     host, session = server.shared(), server.name()
     messages = chat(60)
     store(host, session, messages)
@@ -31,7 +31,10 @@ def compacting_to_a_budget(server: Server) -> None:
     params: Json = {"sessionId": session, "tokenBudget": 3000, "force": True, "compactionTarget": "budget"}
     answer = host.result(_COMPACT, params)
     expect_equal((answer.result("/ok"), answer.result("/compacted")), (True, True), "ok and compacted")
-    expect(answer.number("/result/tokensBefore") > answer.number("/result/tokensAfter"), "it did not shrink")
+    expect(
+        answer.number("/result/tokensBefore") > answer.number("/result/tokensAfter"),
+        "tokensAfter is not below tokensBefore",
+    )
     after = assemble(host, session, tokenBudget=20_000)
     expect(after.number("/contextEpoch") > before.number("/contextEpoch"), "the epoch did not rise")
     expect(after.number("/estimatedTokens") < before.number("/estimatedTokens"), "the context did not shrink")
@@ -41,7 +44,7 @@ def compacting_to_a_budget(server: Server) -> None:
 
 @check("compacting", "CEP-HIST-11", needs=(_COMPACT, "context/ingest"))
 def declining(server: Server) -> None:
-    """Where there is no need, it is declined with a reason."""
+    """An unnecessary compaction is declined with a reason."""
     host, session = server.shared(), server.name()
     ingest(host, session, user("short"))
     answer = host.result(_COMPACT, {"sessionId": session, "tokenBudget": 100_000})
@@ -51,7 +54,7 @@ def declining(server: Server) -> None:
 
 @check("compacting", "CEP-HIST-15", "CEP-HOST-5", needs=(_COMPACT, _BATCH))
 def models_that_fail(server: Server) -> None:
-    """Where the host's model fails, or answers with nothing, the compaction succeeds without it."""
+    """If the host's model fails or returns no text, the compaction succeeds without it."""
     failures: tuple[Object, ...] = (
         {"error": {"code": -32000, "message": "overloaded"}},
         {"result": {"text": ""}},
@@ -69,29 +72,29 @@ def models_that_fail(server: Server) -> None:
 
 @check("compacting", "CEP-ORDER-3", "CEP-ORDER-4", needs=(_COMPACT, _BATCH, "session/export"))
 def a_compaction_does_not_hold_the_session(server: Server) -> None:
-    """While a compaction waits for the host, messages are stored and sent, and none is lost by it."""
+    """While a compaction waits for the host, messages can be stored and assembled, and none is lost."""
     with server.connect(hostCapabilities=["runtime/complete"]) as host:
         session = server.name()
         messages = chat(60)
         store(host, session, messages)
         host.answers["runtime/complete"] = lambda _: {}
         host.begin(_COMPACT, {"sessionId": session, "tokenBudget": 3000, "force": True}, id="compact")
-        waiting = _asked_or_answered(host, "compact")
+        waiting = _completion_requested(host, "compact")
         ingest(host, session, user("in between"))
         sent = [text_of(m) for m in assemble(host, session, tokenBudget=30_000).objects("/messages")]
-        expect("in between" in sent, "what was stored meanwhile is not in the context")
+        expect("in between" in sent, "the context lacks the message stored meanwhile")
         host.answers.pop("runtime/complete")
         if waiting is not None:
             host.write({"jsonrpc": "2.0", "id": waiting.id, "error": {"code": -32000, "message": "no"}})
             host.answer("compact").result()
         expect_equal(history(host, session), [*messages, user("in between")], "what is stored")
         after = assemble(host, session, tokenBudget=30_000).objects("/messages")
-        expect_equal(text_of(after[-1]), "in between", "the last message after it")
+        expect_equal(text_of(after[-1]), "in between", "the last message after the compaction")
 
 
 @check("compacting", "CEP-HIST-14", "CEP-HOST-6", "CEP-ENG-4", needs=(_COMPACT,))
 def legacy_delegates(server: Server) -> None:
-    """`legacy` hands the request to the host and its answer back; without the capability it is 1004."""
+    """`legacy` passes the request to the host and returns its answer; without the capability it gets 1004."""
     result: Object = {
         "ok": True,
         "compacted": True,
@@ -103,8 +106,8 @@ def legacy_delegates(server: Server) -> None:
             _COMPACT, {"sessionId": "s", "customInstructions": "keep names", "tokenBudget": 500}
         )
         expect_equal(answer.result("/result/summary"), "of the host", "summary")
-        asked = host.wait_for_request("runtime/compact")
-        expect_equal(asked.at("/params/customInstructions"), "keep names", "customInstructions handed on")
+        delegated = host.wait_for_request("runtime/compact")
+        expect_equal(delegated.at("/params/customInstructions"), "keep names", "customInstructions passed on")
         host.answers["runtime/compact"] = lambda _: {"error": {"code": -32603, "message": "no"}}
         failed = host.result(_COMPACT, {"sessionId": "s"})
         expect_equal((failed.result("/ok"), failed.result("/compacted")), (False, False), "ok and compacted")
@@ -127,7 +130,7 @@ def legacy_leaves_all_to_the_host(server: Server) -> None:
 
 @check("compacting", "CEP-HIST-17", needs=("context/preflight", _BATCH))
 def preflight(server: Server) -> None:
-    """`preflight` tells whether context and pending tokens fit, and changes nothing."""
+    """`preflight` says whether context and pending tokens fit, and changes nothing."""
     host, session = server.shared(), server.name()
     store(host, session, chat(20))
     fits = host.result("context/preflight", {"sessionId": session, "tokenBudget": 100_000})
@@ -142,12 +145,12 @@ def preflight(server: Server) -> None:
 
 @check("compacting", "CEP-HIST-18", "CEP-HIST-19", needs=("context/explain", _BATCH))
 def explaining(server: Server) -> None:
-    """`explain` tells what became of each message, and refuses results that it does not know."""
+    """`explain` reports the decision on each message; an unknown result gets -32602."""
     host, session = server.shared(), server.name()
     store(host, session, [*chat(40), user("now")])
     answer = assemble(host, session, tokenBudget=1500)
-    told = host.result("context/explain", {"sessionId": session, "resultId": answer.text("/resultId")})
-    decisions = [entry["decision"] for entry in told.objects("/decisions")]
+    explained = host.result("context/explain", {"sessionId": session, "resultId": answer.text("/resultId")})
+    decisions = [entry["decision"] for entry in explained.objects("/decisions")]
     expect(
         "sent" in decisions and len(set(decisions)) > 1, f"decisions are {sorted(map(str, set(decisions)))}"
     )
@@ -157,7 +160,7 @@ def explaining(server: Server) -> None:
 
 @check("compacting", "CEP-HIST-20", "CEP-HIST-21", "CEP-ORDER-8", needs=("context/dispose", "context/ingest"))
 def disposing(server: Server) -> None:
-    """`dispose` may come at any time, twice, behind requests; afterwards everything is still there."""
+    """`dispose` may follow open requests and be repeated; stored messages remain."""
     host, session = server.shared(), server.name()
     ids = [host.begin("context/ingest", {"sessionId": session, "message": user(str(n))}) for n in range(10)]
     ids += [host.begin("context/dispose"), host.begin("context/dispose")]
@@ -170,7 +173,7 @@ def disposing(server: Server) -> None:
     "subagents", "CEP-SUB-2", "CEP-SUB-5", needs=("subagent/prepareSpawn", "subagent/rollbackSpawn", _BATCH)
 )
 def forks_are_snapshots(server: Server) -> None:
-    """A fork starts from the parent as it was; a rollback removes what was prepared, once."""
+    """A fork is a snapshot of its parent; a spawn can be rolled back once."""
     host, parent, child = server.shared(), server.name(), server.name("child")
     key = server.name("key")
     host.result(_BATCH, {"sessionId": parent, "sessionKey": key, "messages": chat(2)})
@@ -189,11 +192,11 @@ def forks_are_snapshots(server: Server) -> None:
         expect_equal(back.result("/rolledBack"), expected, "rolledBack")
 
 
-def _asked_or_answered(host: Host, id: str) -> Message | None:
-    """The server's request for a completion, `None` where it compacts without one."""
-    while not host.asked and not any(message.id == id for message in host.early()):
+def _completion_requested(host: Host, id: str) -> Message | None:
+    """The server's request for a completion; `None` if the compaction is answered without one."""
+    while not host.server_requests and not any(message.id == id for message in host.early()):
         host.step()
-    return host.asked[0] if host.asked else None
+    return host.server_requests[0] if host.server_requests else None
 
 
 _HOST_COMPACT = "runtime/compact"
@@ -201,8 +204,8 @@ _ASSEMBLE = "context/assemble"
 
 
 @check("engines", "CEP-INIT-16")
-def without_a_choice(server: Server) -> None:
-    """With no engine chosen it is `legacy` where the host owns history and compacts, and else `default`."""
+def default_engine(server: Server) -> None:
+    """The default engine is `legacy` if the host owns the history and compacts, else `default`."""
     both = [_HOST_COMPACT, "ownsHistory"]
     for capabilities, expected in ((both, "legacy"), ([_HOST_COMPACT], "default"), ([], "default")):
         with server.connect(hostCapabilities=list[Json](capabilities)) as host:
@@ -214,7 +217,7 @@ def without_a_choice(server: Server) -> None:
 
 @check("engines", "CEP-ENG-3")
 def every_method_of_every_engine(server: Server) -> None:
-    """Every declared `context/*` method is answered, also by an engine that implements little of it."""
+    """Every declared `context/*` method is answered, even by an engine that implements few of them."""
     with server.connect(engine="legacy", hostCapabilities=[_HOST_COMPACT]) as host:
         host.answers[_HOST_COMPACT] = lambda _: {
             "result": {"ok": True, "compacted": False, "reason": "small"}
@@ -227,32 +230,34 @@ def every_method_of_every_engine(server: Server) -> None:
 
 
 @check("engines", "CEP-ENG-15", "CEP-INIT-14", needs=(_ASSEMBLE,))
-def one_that_stands_in(server: Server) -> None:
-    """Where `legacy` is wanted in the place of an engine that fails, the answers name it and the reason."""
+def fallback_to_legacy(server: Server) -> None:
+    """With `onEngineFailure: legacy`, answers name the engine that failed, and the reason."""
     config: Json = {"plugins": {"onEngineFailure": "legacy"}}
     with server.connect(engine="no-such-engine", config=config) as host:
         engine = host.offer.get("engine")
-        told = engine.get("fallbackFor") if isinstance(engine, dict) else None
-        expect(isinstance(told, dict) and told.get("id") == "no-such-engine", f"the answer names {engine}")
+        failed = engine.get("fallbackFor") if isinstance(engine, dict) else None
+        expect(
+            isinstance(failed, dict) and failed.get("id") == "no-such-engine", f"the answer names {engine}"
+        )
         answer = assemble(host, server.name(), messages=[user("x")])
         expect_equal(answer.at("/result/fallbackFor/id"), "no-such-engine", "fallbackFor.id")
         answer.text("/fallbackFor/reason")
 
 
 @check("engines", "CEP-ENG-12", needs=("engine/list",))
-def a_list_in_spite_of_bad_plugins(server: Server) -> None:
-    """`engine/list` is answered where a plugin is configured that is not there."""
+def engine_list_despite_a_missing_plugin(server: Server) -> None:
+    """`engine/list` is answered even if a configured plugin does not exist."""
     config: Json = {"plugins": {"entries": {"no-such-engine": {"enabled": True, "config": {}}}}}
     with server.connect(config=config) as host:
         listed = host.result("engine/list").objects("/engines")
         available = [engine["id"] for engine in listed if engine["available"]]
         expect(available, "no engine is available")
-        expect("no-such-engine" not in available, "an engine that is not there is available")
+        expect("no-such-engine" not in available, "an engine that does not exist is listed as available")
 
 
 @check("engines", "CEP-BUDGET-7", needs=(_ASSEMBLE, _BATCH))
 def full_drops_whole_turns(server: Server) -> None:
-    """`full` sends everything that fits; where it does not, whole turns are missing, the oldest first."""
+    """`full` sends everything if it fits; otherwise it drops whole turns, oldest first."""
     with _with_engine(server, "full") as host:
         session = server.name()
         messages = chat(30)
@@ -260,17 +265,17 @@ def full_drops_whole_turns(server: Server) -> None:
         sent = assemble(host, session, tokenBudget=2000).objects("/messages")
         small = list[Json](message for message in sent if message in messages)
         expect(0 < len(small) < len(messages), f"{len(small)} of {len(messages)} messages in 2 000 tokens")
-        expect_equal(small, messages[len(messages) - len(small) :], "the messages that are left")
-        expect_equal(len(small) % 2, 0, "messages of a turn that was cut")
+        expect_equal(small, messages[len(messages) - len(small) :], "the remaining messages")
+        expect_equal(len(small) % 2, 0, "messages of an incomplete turn")
         fresh = server.name()
         store(host, fresh, messages)
         whole = assemble(host, fresh, tokenBudget=100_000).objects("/messages")
-        expect_equal(whole, messages, "the messages where everything fits")
+        expect_equal(whole, messages, "the messages if everything fits")
 
 
 @check("engines", "CEP-SESS-19", needs=("session/configure", "tools/list", "context/ingest"))
-def other_tools_are_told(server: Server) -> None:
-    """Where another engine brings other tools, `tools/listChanged` is sent."""
+def changed_tools_are_announced(server: Server) -> None:
+    """If switching the engine changes the tools, the server sends `tools/listChanged`."""
     with _with_engine(server, "full") as host:
         session = server.name()
         ingest(host, session, user("x"))
@@ -279,8 +284,10 @@ def other_tools_are_told(server: Server) -> None:
             host.result("session/configure", {"sessionId": session, "engine": engine})
             if _tools(host, session) != before:
                 host.alive()
-                told = [message.method for message in host.notifications]
-                expect("tools/listChanged" in told, f"{engine} has other tools, and the server sent {told}")
+                methods = [message.method for message in host.notifications]
+                expect(
+                    "tools/listChanged" in methods, f"{engine} has other tools, but the server sent {methods}"
+                )
                 return
     raise NotDeclared("all engines have the same tools")
 
@@ -300,10 +307,10 @@ assert set(_CALLS) <= METHOD_NAMES
 
 
 def _with_engine(server: Server, engine: str) -> Host:
-    """A host with this engine.
+    """Connect a host with this engine.
 
     Raises:
-        NotDeclared: the server does not have it.
+        NotDeclared: the engine is not available.
     """
     listed = server.shared().result("engine/list").objects("/engines")
     if engine not in [entry["id"] for entry in listed if entry["available"]]:

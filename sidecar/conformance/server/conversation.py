@@ -1,4 +1,4 @@
-"""Messages and sessions of the kinds that checks need, in the dialect `openai`."""
+"""Messages and requests that the checks share, in the dialect `openai`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from sidecar.conformance.wire import Json, Message, Object, shown
 
 
 def user(text: str) -> Object:
-    """What the user said."""
+    """A user message."""
     return {"role": "user", "content": text}
 
 
 def assistant(text: str) -> Object:
-    """What the model said."""
+    """An assistant message."""
     return {"role": "assistant", "content": text}
 
 
 def call(*ids: str, name: str = "read_file", arguments: str = '{"path":"notes.txt"}') -> Object:
-    """A message of the model that calls a tool, once for each id."""
+    """An assistant message that calls a tool once for each id."""
     calls: list[Json] = [
         {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}} for id in ids
     ]
@@ -28,12 +28,12 @@ def call(*ids: str, name: str = "read_file", arguments: str = '{"path":"notes.tx
 
 
 def tool(id: str, text: str) -> Object:
-    """The result of a call."""
+    """The result of a tool call."""
     return {"role": "tool", "tool_call_id": id, "content": text}
 
 
 def chat(turns: int, *, words: int = 40, topic: str = "river") -> list[Json]:
-    """So many turns of a question and an answer, each of about so many words, no two alike."""
+    """`turns` pairs of question and answer; each message has `words` words of filler, no two are alike."""
     messages: list[Json] = []
     for turn in range(1, turns + 1):
         filler = " ".join(f"{topic}{(turn * 31 + word) % 97}" for word in range(words))
@@ -42,22 +42,22 @@ def chat(turns: int, *, words: int = 40, topic: str = "river") -> list[Json]:
 
 
 def ingest(host: Host, session: str, message: Json, **members: Json) -> Message:
-    """Store one message; the answer, which must be a result."""
+    """Store one message and return the answer, which must be a result."""
     return host.result("context/ingest", {"sessionId": session, "message": message, **members})
 
 
 def store(host: Host, session: str, messages: list[Json]) -> Message:
-    """Store messages in one request; the answer, which must be a result."""
+    """Store messages in one request and return the answer, which must be a result."""
     return host.result("context/ingestBatch", {"sessionId": session, "messages": messages})
 
 
 def assemble(host: Host, session: str, **members: Json) -> Message:
-    """What the model is to see; the answer, which must be a result."""
+    """Assemble a context and return the answer, which must be a result."""
     return host.result("context/assemble", {"sessionId": session, **members})
 
 
 def exported(host: Host, session: str) -> list[Object]:
-    """Every stored message with what the server says of it, page by page."""
+    """Every entry of `session/export`, read page by page."""
     entries: list[Object] = []
     cursor: Json = None
     while True:
@@ -70,15 +70,15 @@ def exported(host: Host, session: str) -> list[Object]:
 
 
 def history(host: Host, session: str) -> list[Json]:
-    """Every stored message."""
+    """Every stored message of a session."""
     return [entry["message"] for entry in exported(host, session)]
 
 
 def expect_unknown(host: Host, session: str) -> None:
-    """Hold the server to knowing nothing of a session.
+    """Require that the server does not know a session.
 
     Raises:
-        Violation: it knows it.
+        Violation: the session exists.
     """
     expect_equal(host.request("session/get", {"sessionId": session}).code, 1003, "code of session/get")
 
@@ -92,10 +92,11 @@ def text_of(message: Json) -> str:
 
 
 def require_valid(messages: list[Object]) -> None:
-    """Hold a list to what providers of chat completions accept.
+    """Require that chat completion APIs accept a list of messages.
 
     Raises:
-        Violation: a result without its call, a call without its results, or an empty message.
+        Violation: the list has a result without its call, a message between a call and its results, or an
+            empty message.
     """
     open_calls: set[str] = set()
     for index, message in enumerate(messages):

@@ -1,4 +1,4 @@
-"""Framing, and input that is no message."""
+"""Framing and invalid input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _with_headers(id: str, *headers: bytes, end: bytes = b"\r\n") -> bytes:
 
 @check("framing", "CEP-FRAME-4", "CEP-BASE-3")
 def header_framing(server: Server) -> None:
-    """A body behind `Content-Length` is answered in a frame of its own, with the id of the request."""
+    """A request framed by `Content-Length` is answered in a frame of its own, with the id of the request."""
     host = server.shared()
     host.process.send(frame(request("framing-1", _PING, {})))
     _expect_answer(host, "framing-1")
@@ -38,7 +38,7 @@ def header_framing(server: Server) -> None:
 
 @check("framing", "CEP-FRAME-5")
 def header_names_in_any_case_and_order(server: Server) -> None:
-    """Header names are taken in any case and order, and unknown headers are ignored."""
+    """Headers are accepted in any case and order, and unknown headers are ignored."""
     host = server.shared()
     headers = (
         b"x-other: 1",
@@ -67,7 +67,7 @@ def equal_lengths(server: Server) -> None:
 
 @check("framing", "CEP-FRAME-7", "CEP-BAD-10")
 def other_charset(server: Server) -> None:
-    """A charset other than utf-8 is answered with -32700, the frame is skipped, and the next one is read."""
+    """A charset other than utf-8 gets -32700; the frame is skipped, and the next one is read."""
     host = server.shared()
     host.process.send(
         _with_headers(
@@ -81,7 +81,7 @@ def other_charset(server: Server) -> None:
 
 @check("framing", "CEP-FRAME-4")
 def frames_cut_anywhere(server: Server) -> None:
-    """A frame that arrives byte by byte, and two frames that arrive at once, are read alike."""
+    """A frame may arrive byte by byte, and two frames may arrive at once."""
     host = server.shared()
     for byte in frame(request("framing-6", _PING, {})):
         host.process.send(bytes((byte,)))
@@ -101,17 +101,17 @@ def length_in_bytes(server: Server) -> None:
 
 @check("framing", "CEP-FRAME-3", "CEP-FRAME-9")
 def newline_framing(server: Server) -> None:
-    """A first byte `{` selects one message a line in both directions."""
+    """A first byte `{` selects one message per line in both directions."""
     with server.start(lines=True) as host:
         answer = host.initialize(server.params())
         answer.result()
-        expect(b"\n" not in answer.raw, "an answer has a line break inside")
+        expect(b"\n" not in answer.raw, "an answer contains a line break")
         host.alive()
 
 
 @check("framing", "CEP-FRAME-10")
 def newline_framing_is_lenient(server: Server) -> None:
-    """A byte order mark, blanks, empty lines, CR LF and a last line without LF are accepted."""
+    """A byte order mark, whitespace, empty lines, CR LF and a last line without LF are accepted."""
     with server.start(lines=True) as host:
         hello = encode(request("hello", "initialize", server.params()))
         host.process.send(
@@ -124,7 +124,7 @@ def newline_framing_is_lenient(server: Server) -> None:
 
 @check("framing", "CEP-FRAME-1")
 def nothing_else_on_standard_output(server: Server) -> None:
-    """Standard output has frames and nothing else, from the first byte to the last."""
+    """Standard output carries nothing but frames, from the first byte to the last."""
     with server.connect() as host:
         host.result("engine/list") if _declares(host, "engine/list") else host.alive()
         host.result("shutdown")
@@ -142,16 +142,16 @@ def _fatal(server: Server, data: bytes) -> None:
         host.process.send(data)
         answer = host.answer(None)
         expect_equal(answer.code, -32600, "code of the answer")
-        expect(not host.rest(), "more came behind the answer")
+        expect(not host.rest(), "more messages followed the answer")
         expect_equal(host.process.exit_status(), 1, "exit status")
 
 
-def _fatal_check(name: str, seen: str, data: Callable[[], bytes], *clauses: str) -> None:
+def _fatal_check(name: str, fault: str, data: Callable[[], bytes], *clauses: str) -> None:
     def run(server: Server) -> None:
         _fatal(server, data())
 
     run.__name__ = name
-    run.__doc__ = f"{seen} is answered with -32600 and id null, and the process ends with status 1."
+    run.__doc__ = f"{fault} gets -32600 with id null, and the process ends with status 1."
     check("framing", "CEP-BAD-12", *clauses)(run)
 
 
@@ -160,11 +160,11 @@ _HIDDEN = frame(request("forged", _PING, {}))
 _fatal_check("length_missing", "A header block without a length", lambda: b"X-Other: 1\r\n\r\n" + _HIDDEN)
 _fatal_check("length_negative", "A negative length", lambda: b"Content-Length: -5\r\n\r\n" + _HIDDEN)
 _fatal_check(
-    "length_not_digits", "A length that is not plain digits", lambda: b"Content-Length: 0x10\r\n\r\n"
+    "length_not_digits", "A length with anything but digits", lambda: b"Content-Length: 0x10\r\n\r\n"
 )
 _fatal_check(
     "lengths_that_differ",
-    "A pair of different lengths",
+    "A header block with two different lengths",
     lambda: b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}" + _HIDDEN,
 )
 _fatal_check(
@@ -176,17 +176,17 @@ _fatal_check(
 _fatal_check("header_without_colon", "A header line without a colon", lambda: b"garbage\r\n\r\n" + _HIDDEN)
 _fatal_check(
     "length_out_of_proportion",
-    "A length of more than four times the limit",
+    "A length over four times the limit",
     lambda: b"Content-Length: 999999999999999\r\n\r\n",
 )
 
 
 @check("framing", "CEP-BAD-13")
 def no_search_for_the_next_header(server: Server) -> None:
-    """A frame inside the body of an unusable one is not read as a request."""
+    """A frame inside the body of an invalid frame is not read as a request."""
     host = server.shared()
     host.process.send(frame(b"{not json " + _HIDDEN))
-    expect_equal(host.answer(None).code, -32700, "code of the answer to the frame around")
+    expect_equal(host.answer(None).code, -32700, "code of the answer to the outer frame")
     host.alive()
     if any(message.id == "forged" for message in host.early()):
         raise Violation("text inside a frame was executed as a request")
@@ -194,7 +194,7 @@ def no_search_for_the_next_header(server: Server) -> None:
 
 @check("framing", "CEP-BAD-11", "CEP-INIT-11")
 def body_over_the_limit(server: Server) -> None:
-    """A body over `limits.maxMessageBytes` gets -32600 with `data.limit`, and the connection goes on."""
+    """A body over `limits.maxMessageBytes` gets -32600 with `data.limit`, and the connection stays usable."""
     with server.connect(config={"limits": {"maxMessageBytes": 65536}}) as host:
         expect_equal(host.limit("maxMessageBytes"), 65536, "limits.maxMessageBytes")
         host.process.send(
@@ -208,7 +208,7 @@ def body_over_the_limit(server: Server) -> None:
 
 @check("framing", "CEP-FRAME-11", "CEP-BAD-11")
 def line_over_the_limit(server: Server) -> None:
-    """A line over `limits.maxMessageBytes` gets -32600 with `data.limit`, and the connection goes on."""
+    """A line over `limits.maxMessageBytes` gets -32600 with `data.limit`, and the connection stays usable."""
     with server.connect(lines=True, config={"limits": {"maxMessageBytes": 65536}}) as host:
         host.write(b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"' + b"x" * 100_000 + b'"}}')
         answer = host.answer(None)
@@ -233,8 +233,8 @@ def _invalid(server: Server, method: str, params: Json, path: str, place: str) -
 
 
 @check("bad input", "CEP-BAD-1")
-def bodies_that_are_no_json(server: Server) -> None:
-    """What is no JSON, no UTF-8, NaN or Infinity gets -32700 with id null, and the connection goes on."""
+def invalid_json(server: Server) -> None:
+    """Invalid JSON, invalid UTF-8, NaN and Infinity get -32700 with id null; the connection stays usable."""
     host = server.shared()
     bodies = (
         b"{",
@@ -249,7 +249,7 @@ def bodies_that_are_no_json(server: Server) -> None:
 
 @check("bad input", "CEP-BAD-1")
 def empty_bodies(server: Server) -> None:
-    """`Content-Length: 0` gets -32700 with id null, and the connection goes on."""
+    """`Content-Length: 0` gets -32700 with id null, and the connection stays usable."""
     host = server.shared()
     host.process.send(frame(b""))
     expect_equal(host.answer(None).code, -32700, "code of the answer to an empty body")
@@ -257,8 +257,8 @@ def empty_bodies(server: Server) -> None:
 
 
 @check("bad input", "CEP-BAD-2", "CEP-BASE-1")
-def envelopes_that_are_none(server: Server) -> None:
-    """A batch, no object, and a wrong or missing `jsonrpc` get -32600."""
+def invalid_envelopes(server: Server) -> None:
+    """A batch, a body that is not an object, and a wrong or missing `jsonrpc` get -32600."""
     host = server.shared()
     _expect_refused(host, [{"jsonrpc": "2.0", "id": 1, "method": "x"}], -32600)
     _expect_refused(host, [], -32600)
@@ -280,7 +280,7 @@ def ids_of_a_wrong_type(server: Server) -> None:
 
 @check("bad input", "CEP-BASE-2", "CEP-BASE-3")
 def ids_come_back_as_they_were(server: Server) -> None:
-    """Ids come back with type and value: 1 and "1" are two ids, and so are strings of any script."""
+    """Ids keep their type and value: 1 and "1" are two ids, and strings of any script are valid."""
     host = server.shared()
     ids: tuple[int | str, ...] = (900001, "900001", "", "ключ 键 🔑", 2**53 - 1, -7)
     for id in ids:
@@ -292,33 +292,33 @@ def ids_come_back_as_they_were(server: Server) -> None:
 
 @check("bad input", "CEP-BAD-2", needs=("context/assemble", "context/compact"))
 def ids_in_flight(server: Server) -> None:
-    """An id that is in flight is refused with -32600, and the first request is still answered."""
+    """An id that is already in flight gets -32600, and the first request is still answered."""
     with server.connect(hostCapabilities=["runtime/compact"], engine="legacy") as host:
         host.answers["runtime/compact"] = lambda _: {}
         host.begin("context/compact", {"sessionId": "any"}, id="twice")
-        asked = host.wait_for_request("runtime/compact")
+        forwarded = host.wait_for_request("runtime/compact")
         host.begin("conformance/unknownMethod", id="twice")
         refused = host.answer("twice")
         expect_equal(refused.code, -32600, "code of the answer to the second request")
-        answer: Json = {"jsonrpc": "2.0", "id": asked.id, "result": {"ok": True, "compacted": False}}
+        answer: Json = {"jsonrpc": "2.0", "id": forwarded.id, "result": {"ok": True, "compacted": False}}
         host.write(answer)
         host.answer("twice").result()
 
 
 @check("bad input", "CEP-BAD-3")
 def deep_nesting(server: Server) -> None:
-    """JSON nested 100 000 levels deep gets an error or an answer, and the connection goes on."""
+    """JSON nested 100 000 levels deep gets -32700 or -32602, and the connection stays usable."""
     host = server.shared()
     deep = "[" * 100_000 + "]" * 100_000
     host.write(f'{{"jsonrpc":"2.0","id":"deep","method":"context/ingest","params":{{"message":{deep}}}}}')
     answer = host.answer_to_any("deep", None)
-    expect(answer.code in (-32700, -32602), f"code {answer.code} for nesting that goes too deep")
+    expect(answer.code in (-32700, -32602), f"code {answer.code} for nesting that is too deep")
     host.alive()
 
 
 @check("bad input", "CEP-BAD-5", "CEP-BASE-4")
-def params_that_are_no_object(server: Server) -> None:
-    """Params that are a list, a string or a number get -32602 with an empty `data.path`."""
+def params_that_are_not_objects(server: Server) -> None:
+    """Params that are a list, a string or a number get -32602 with `data.path` empty."""
     host = server.shared()
     for number, params in enumerate(("[1]", '"text"', "7")):
         id = f"params-{number}"
@@ -341,7 +341,7 @@ def members_of_a_wrong_type(server: Server) -> None:
 
 @check("bad input", "CEP-BAD-5", "CEP-MSG-6", needs=("context/ingestBatch", "session/get"))
 def messages_of_a_wrong_type(server: Server) -> None:
-    """A message that is none is refused with its place, and nothing of the request takes effect."""
+    """An invalid message gets -32602 with its path, and the whole request has no effect."""
     host, session = server.shared(), server.name()
     odd: tuple[Json, ...] = (7, "text", [], {"content": "no role"})
     for wrong in odd:
@@ -354,13 +354,13 @@ def messages_of_a_wrong_type(server: Server) -> None:
             "messages[2]",
         )
     expect_equal(
-        host.request("session/get", {"sessionId": session}).code, 1003, "code of session/get after it"
+        host.request("session/get", {"sessionId": session}).code, 1003, "code of session/get afterwards"
     )
 
 
 @check("bad input", "CEP-BASE-5", "CEP-BASE-6", needs=("context/ingest",))
 def null_and_unknown_members(server: Server) -> None:
-    """`null` counts as absent where a member is optional, as missing where not; unknown ones are ignored."""
+    """An optional member may be `null`, a required one may not; unknown members are ignored."""
     host, session = server.shared(), server.name()
     params: Json = {
         "sessionId": session,
@@ -388,17 +388,17 @@ def unknown_methods(server: Server) -> None:
 
 @check("bad input", "CEP-BAD-7", needs=("context/ingest", "session/get"))
 def requests_sent_as_notifications(server: Server) -> None:
-    """A request that comes as a notification has no effect and no answer."""
+    """A request without an id has no effect and gets no answer."""
     host, session = server.shared(), server.name()
     host.notify("context/ingest", {"sessionId": session, "message": user("x")})
     expect_equal(
-        host.request("session/get", {"sessionId": session}).code, 1003, "code of session/get after it"
+        host.request("session/get", {"sessionId": session}).code, 1003, "code of session/get afterwards"
     )
 
 
 @check("bad input", "CEP-BAD-8")
 def answers_to_nothing(server: Server) -> None:
-    """A response that nobody waits for is ignored."""
+    """An unexpected response is ignored."""
     host = server.shared()
     host.write({"jsonrpc": "2.0", "id": 424242, "result": {}})
     host.write({"jsonrpc": "2.0", "id": "nobody", "error": {"code": -1, "message": "x"}})
@@ -412,16 +412,16 @@ def errors_say_what_to_do(server: Server) -> None:
     host = server.shared()
     for method, params in (("no/such", None), ("context/ingest", {"sessionId": ""}), ("initialize", {})):
         answer = host.request(method, params)
-        expect(isinstance(answer.at("/error/data/retryable"), bool), "data.retryable is no boolean")
-        expect(isinstance(answer.at("/error/data/hint"), str), "data.hint is no string")
+        expect(isinstance(answer.at("/error/data/retryable"), bool), "data.retryable is not a boolean")
+        expect(isinstance(answer.at("/error/data/hint"), str), "data.hint is not a string")
         shown = answer.raw.decode()
         for trace in ("Traceback", 'File \\"', "/home/", "/usr/", str(server.folder)):
-            expect(trace not in shown, f"{trace!r} in an error")
+            expect(trace not in shown, f"an error contains {trace!r}")
 
 
 @check("bad input", "CEP-BAD-4", "CEP-MSG-4", needs=("context/ingest", "session/export"))
 def lone_surrogates(server: Server) -> None:
-    """Escapes of lone surrogates inside a message are accepted and come back as they were."""
+    """Escaped lone surrogates in a message are accepted and come back unchanged."""
     host, session = server.shared(), server.name()
     message = '{"role":"user","content":"cut \\ud83d"}'
     host.write(
@@ -429,4 +429,4 @@ def lone_surrogates(server: Server) -> None:
     )
     host.answer("cut").result()
     answer = host.result("session/export", {"sessionId": session})
-    expect(message.encode() in answer.raw, f"the message came back otherwise: {answer.raw[:200]!r}")
+    expect(message.encode() in answer.raw, f"the message came back changed: {answer.raw[:200]!r}")

@@ -1,4 +1,4 @@
-"""A host that speaks to one server process, request by request, with a limit on every wait."""
+"""A test host connected to one server process; every wait is bounded."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from sidecar.conformance.wire import (
 )
 
 Answer = Callable[[Message], Object]
-"""Makes the `result` or `error` member of the answer to a request of the server, as `{"result": ...}`."""
+"""Answers a request of the server with `{"result": ...}` or `{"error": ...}`, or leaves it open with `{}`."""
 
-_UNKNOWN: Object = {"error": {"code": -32601, "message": "this host does not answer it"}}
+_UNKNOWN: Object = {"error": {"code": -32601, "message": "this host does not have the method"}}
 
 
 class ServerProcess:
-    """A server that is killed when the with-block ends, if it still runs."""
+    """A server process that is killed at the end of the with-block if it still runs."""
 
     def __init__(
         self, command: Sequence[str], *, limit_s: float, lines: bool, environment: Mapping[str, str]
@@ -77,11 +77,11 @@ class ServerProcess:
         self._log.close()
 
     def send(self, data: bytes) -> None:
-        """Hand bytes over to be written as they are; this never waits."""
+        """Queue bytes for writing as they are; never blocks."""
         self._writes.put(data)
 
     def end_input(self) -> None:
-        """Close the server's input behind what was sent."""
+        """Close the server's input after everything queued so far."""
         self._writes.put(None)
 
     def terminate(self) -> None:
@@ -89,15 +89,15 @@ class ServerProcess:
         self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Send SIGKILL, then wait for the end."""
+        """Send SIGKILL and wait for the process to end."""
         self._process.kill()
         self._process.wait()
 
     def exit_status(self) -> int:
-        """Wait for the end of the process; its status.
+        """Wait for the process to end and return its exit status.
 
         Raises:
-            Violation: it does not end within the limit.
+            Violation: the process does not end within the limit.
         """
         try:
             return self._process.wait(self.limit_s)
@@ -106,11 +106,11 @@ class ServerProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the process has not ended."""
+        """Whether the process still runs."""
         return self._process.poll() is None
 
     def log(self) -> bytes:
-        """What the server wrote to standard error so far."""
+        """The server's standard error output so far."""
         return os.pread(self._log.fileno(), 1 << 24, 0)
 
     def _write(self) -> None:
@@ -122,18 +122,18 @@ class ServerProcess:
 
 
 class Host:
-    """One connection. Messages that are not waited for are kept in `notifications` and `asked`."""
+    """One connection. Collects the server's notifications and requests while it waits for other messages."""
 
     def __init__(self, process: ServerProcess, problems: list[str]) -> None:
         self.process = process
         self.notifications: list[Message] = []
-        """Notifications of the server, in the order received."""
-        self.asked: list[Message] = []
-        """Requests of the server, in the order received."""
+        """Notifications of the server, in the order received, without those that a wait has consumed."""
+        self.server_requests: list[Message] = []
+        """Requests of the server, in the order received, without those that a wait has consumed."""
         self.answers: dict[str, Answer] = {}
-        """How requests of the server are answered, by method; others get -32601."""
+        """Answers to the server's requests, by method; other methods get -32601."""
         self.offer: Object = {}
-        """What the server said under `contextEngine` in its answer to `initialize`."""
+        """The member `contextEngine` of the server's answer to `initialize`."""
         self._problems = problems
         self._ids = count(1)
         self._pending: dict[Json, str] = {}
@@ -150,7 +150,7 @@ class Host:
     # Sending
 
     def write(self, body: bytes | str | Json) -> None:
-        """Send a body of whatever kind in the framing of the connection."""
+        """Send any body in the framing of the connection."""
         self.process.send(encode(body) + b"\n" if self.process.lines else frame(body))
 
     def notify(self, method: str, params: Json = None) -> None:
@@ -158,14 +158,14 @@ class Host:
         self.write(notification(method, {} if params is None else params))
 
     def begin(self, method: str, params: Json = None, id: int | str | None = None) -> int | str:
-        """Send a request without waiting; its id."""
+        """Send a request without waiting for the answer, and return its id."""
         id = next(self._ids) if id is None else id
         self._pending[id] = method
         self.write(request(id, method, {} if params is None else params))
         return id
 
     def cancel(self, id: int | str) -> None:
-        """Ask the server to give up a request."""
+        """Send `$/cancelRequest` for a request."""
         self.notify("$/cancelRequest", {"id": id})
 
     # Receiving
@@ -175,17 +175,17 @@ class Host:
         return self.answer(self.begin(method, params))
 
     def result(self, method: str, params: Json = None) -> Message:
-        """Send a request and wait for its answer.
+        """Send a request and wait for its answer, which must be a result.
 
         Raises:
-            Violation: it is an error.
+            Violation: the answer is an error.
         """
         answer = self.request(method, params)
         answer.result()
         return answer
 
     def answer(self, id: Json) -> Message:
-        """Wait for the answer to a request, answering what the server asks meanwhile."""
+        """Wait for the answer to a request, and answer the server's requests meanwhile."""
         if id in self._early:
             return self._early.pop(id)
         while True:
@@ -195,7 +195,7 @@ class Host:
             self._keep(message)
 
     def answer_to_any(self, *ids: Json) -> Message:
-        """Wait for the first answer that has one of these ids."""
+        """Wait for the first answer with one of these ids."""
         while True:
             for id in ids:
                 if id in self._early:
@@ -203,11 +203,11 @@ class Host:
             self._keep(self.next())
 
     def early(self) -> list[Message]:
-        """Answers that came and that nothing has waited for."""
+        """Answers received that nothing has waited for."""
         return list(self._early.values())
 
     def answers_in_order(self, number: int) -> list[Message]:
-        """The next answers, in the order in which they come."""
+        """Wait for `number` answers and return them in the order received."""
         found = list(self._early.values())
         self._early.clear()
         while len(found) < number:
@@ -217,41 +217,41 @@ class Host:
         return found
 
     def wait_for_request(self, method: str) -> Message:
-        """Wait until the server asks for this; earlier ones count."""
-        return self._wait_for(self.asked, method)
+        """Wait for a request of the server; one received earlier counts."""
+        return self._wait_for(self.server_requests, method)
 
     def wait_for_notification(self, method: str) -> Message:
-        """Wait until the server notifies of this; earlier ones count."""
+        """Wait for a notification of the server; one received earlier counts."""
         return self._wait_for(self.notifications, method)
 
     def next(self) -> Message:
-        """The next message; requests of the server are answered as `answers` says.
+        """The next message; a request of the server is answered from `answers` right away.
 
         Raises:
-            Violation: the server has closed its output, or nothing comes within the limit.
+            Violation: the server has closed its output, or nothing arrives within the limit.
         """
         message = self.process.receive()
         if message is None:
-            raise Violation("the server closed its output where more was due")
+            raise Violation("the server closed its output while more messages were expected")
         self._note(message)
         return message
 
     def step(self) -> None:
-        """Take one message and keep it for whoever waits for it."""
+        """Receive one message and keep it for a later wait."""
         self._keep(self.next())
 
     def rest(self) -> list[Message]:
-        """Everything up to the end of the output, what came early included."""
+        """Every message up to the end of the output, including answers that nothing has waited for."""
         messages = list(self._early.values())
         while (message := self.process.receive()) is not None:
             self._note(message)
             messages.append(message)
         return messages
 
-    # Whole steps
+    # Steps
 
     def initialize(self, params: Object) -> Message:
-        """Do the handshake; the answer to `initialize`, which may be an error."""
+        """Perform the handshake and return the answer to `initialize`, which may be an error."""
         answer = self.request("initialize", params)
         if "result" in answer.body:
             offer = answer.at("/result/capabilities/experimental/contextEngine", {})
@@ -260,25 +260,25 @@ class Host:
         return answer
 
     def declares(self, method: str) -> bool:
-        """Whether the server has declared a method."""
+        """Whether the server declares a method."""
         declared = self.offer.get("methods")
         return isinstance(declared, list) and method in declared
 
     def expect_format(self, name: str) -> None:
-        """Go on only where the server speaks a dialect.
+        """Require a message format.
 
         Raises:
-            NotDeclared: it has not declared it.
+            NotDeclared: the server does not declare it.
         """
         declared = self.offer.get("messageFormats")
         if not isinstance(declared, list) or name not in declared:
             raise NotDeclared(f"the message format {name} is not declared")
 
     def limit(self, name: str) -> int:
-        """A bound that the server has declared.
+        """The value of a limit that the server declares.
 
         Raises:
-            NotDeclared: it has not.
+            NotDeclared: the server does not declare it.
         """
         limits = self.offer.get("limits")
         value = limits.get(name) if isinstance(limits, dict) else None
@@ -287,10 +287,10 @@ class Host:
         return value
 
     def alive(self) -> None:
-        """Check that the connection lives on and is in step.
+        """Check that the connection still answers requests.
 
         Raises:
-            Violation: no answer comes, or the server is gone.
+            Violation: no answer arrives, or the server has ended.
         """
         self.request("conformance/unknownMethod")
 
@@ -311,7 +311,7 @@ class Host:
         if message.is_response:
             return
         if "id" in message.body:
-            self.asked.append(message)
+            self.server_requests.append(message)
             answer = self.answers.get(message.method or "")
             reply = _UNKNOWN if answer is None else answer(message)
             if reply:

@@ -1,4 +1,4 @@
-"""What is stored, once, durably, and byte for byte."""
+"""Storing messages: once, durably, and byte for byte."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COMMIT = "context/commitTurn"
 
 @check("storing", "CEP-HIST-1", "CEP-HIST-4", "CEP-ID-8", needs=(_INGEST, _EXPORT))
 def ingest_creates_the_session(server: Server) -> None:
-    """The first message makes the session; each gets an id of its own and a turn."""
+    """The first message creates the session; each message gets its own id and a turn."""
     host, session = server.shared(), server.name()
     first = ingest(host, session, user("one"))
     second = ingest(host, session, user("one"))
@@ -37,7 +37,7 @@ def ingest_creates_the_session(server: Server) -> None:
 
 @check("storing", "CEP-MSG-4", needs=(_INGEST, _EXPORT))
 def messages_come_back_byte_for_byte(server: Server) -> None:
-    """Unknown members, order of members, spelling of numbers and escapes survive."""
+    """Unknown members, member order, number formats and escapes survive."""
     host, session = server.shared(), server.name()
     spelled = (
         '{"role":"user","zeta":1.50,"content":"\\u00e9 \\/ 你好 \\ud83d\\ude00","alpha":{"b":1e2,"a":-0.0}}',
@@ -53,12 +53,12 @@ def messages_come_back_byte_for_byte(server: Server) -> None:
         host.answer(f"bytes-{number}").result()
     raw = host.result(_EXPORT, {"sessionId": session}).raw
     for message in spelled:
-        expect(message.encode() in raw, f"it came back otherwise: {message}")
+        expect(message.encode() in raw, f"it came back changed: {message}")
 
 
 @check("storing", "CEP-MSG-5", "CEP-MSG-7", needs=(_INGEST, _EXPORT))
 def unknown_roles_and_odd_members(server: Server) -> None:
-    """Messages of unknown roles, and with members of unexpected types, are stored and handed back."""
+    """Messages with unknown roles or members of unexpected types are stored and returned."""
     host, session = server.shared(), server.name()
     odd: list[Json] = [
         {"role": "oracle", "content": "unknown role"},
@@ -74,7 +74,7 @@ def unknown_roles_and_odd_members(server: Server) -> None:
 
 @check("storing", "CEP-ID-6", needs=(_INGEST, _EXPORT))
 def one_id_one_message(server: Server) -> None:
-    """The same `messageId` with the same text is a duplicate, with other text a conflict; the first stays."""
+    """A repeated `messageId` is a duplicate if the text is the same, else a conflict; the first one stays."""
     host, session = server.shared(), server.name()
     first = ingest(host, session, user("original"), messageId="m1")
     again = ingest(host, session, user("original"), messageId="m1")
@@ -88,8 +88,8 @@ def one_id_one_message(server: Server) -> None:
 
 
 @check("storing", "CEP-ID-2", needs=(_INGEST,))
-def texts_are_compared_folded(server: Server) -> None:
-    """Text is compared after NFC with white space folded."""
+def texts_are_compared_normalized(server: Server) -> None:
+    """Text is compared in NFC with white space folded."""
     host, session = server.shared(), server.name()
     ingest(host, session, user("caf\u00e9 au  lait"), messageId="m1")
     again = ingest(host, session, user("cafe\u0301 au\n lait"), messageId="m1")
@@ -98,7 +98,7 @@ def texts_are_compared_folded(server: Server) -> None:
 
 @check("storing", "CEP-ID-3", needs=("context/ingestBatch", _EXPORT))
 def batches_without_ids_append(server: Server) -> None:
-    """Messages without ids are appended, even where the same text is there already."""
+    """Messages without ids are appended, even if the same text is already stored."""
     host, session = server.shared(), server.name()
     messages: list[Json] = [user("yes"), assistant("done"), user("yes")]
     store(host, session, messages)
@@ -109,7 +109,7 @@ def batches_without_ids_append(server: Server) -> None:
 
 @check("storing", "CEP-HIST-5", "CEP-DUR-3", needs=("context/ingestBatch", "session/get"))
 def batches_are_all_or_nothing(server: Server) -> None:
-    """A batch with one wrong message, or with too few ids, stores nothing."""
+    """A batch with an invalid message or too few ids stores nothing."""
     host, session = server.shared(), server.name()
     wrong: tuple[dict[str, Json], ...] = (
         {"messages": [user("a"), user("b"), 3]},
@@ -123,7 +123,7 @@ def batches_are_all_or_nothing(server: Server) -> None:
 
 @check("storing", "CEP-ID-7", needs=(_COMMIT, _EXPORT))
 def turns_are_committed_once(server: Server) -> None:
-    """The same `advancementKey` is a duplicate, whatever comes with it."""
+    """A commit with a known `advancementKey` is a duplicate, whatever its messages are."""
     host, session = server.shared(), server.name()
     turn: list[Json] = [user("question"), assistant("answer")]
     params: dict[str, Json] = {"sessionId": session, "advancementKey": "turn-1"}
@@ -136,7 +136,7 @@ def turns_are_committed_once(server: Server) -> None:
 
 @check("storing", "CEP-HIST-8", needs=(_COMMIT, _EXPORT))
 def receipts_are_not_read(server: Server) -> None:
-    """`admission` and `terminal` of a commit may be anything."""
+    """`admission` and `terminal` of a commit may have any value."""
     host, session = server.shared(), server.name()
     odd: tuple[Json, ...] = (7, "text", [1, {"jsonrpc": "1.0"}], {"sessionId": 3})
     for number, receipt in enumerate(odd):
@@ -149,7 +149,7 @@ def receipts_are_not_read(server: Server) -> None:
 
 @check("storing", "CEP-ID-4", "CEP-ID-5", needs=(_COMMIT, _EXPORT))
 def whole_transcripts_are_aligned(server: Server) -> None:
-    """A commit of the whole transcript stores what is new, also where the host has changed old messages."""
+    """A commit of the whole transcript stores only new messages, even if the host has changed old ones."""
     host, session = server.shared(), server.name()
     listing: list[Json] = [user("list the files"), call("call_1"), tool("call_1", "a.txt b.txt")]
     first: list[Json] = [*listing, assistant("Two.")]
@@ -162,7 +162,7 @@ def whole_transcripts_are_aligned(server: Server) -> None:
 
 @check("storing", "CEP-HIST-2", "CEP-ID-4", needs=("context/bootstrap", _EXPORT))
 def bootstrap_imports_what_is_new(server: Server) -> None:
-    """`bootstrap` may come every turn: it imports what is new, and says `false` where nothing was."""
+    """`bootstrap` may be sent every turn: it imports new messages, and reports `false` without any."""
     host, session = server.shared(), server.name()
     messages: list[Json] = [user("one"), assistant("two")]
     params: dict[str, Json] = {"sessionId": session}
@@ -179,8 +179,8 @@ def bootstrap_imports_what_is_new(server: Server) -> None:
 
 
 @check("storing", "CEP-HIST-3", "CEP-SEC-3", needs=("context/bootstrap",))
-def files_that_are_none(server: Server) -> None:
-    """A `sessionFile` that is no file is no error: `bootstrapped` is `false` with a reason."""
+def unreadable_session_files(server: Server) -> None:
+    """An unreadable `sessionFile` is not an error: `bootstrapped` is `false`, with a reason."""
     host = server.shared()
     for place in ("no/such/file.jsonl", "host://transcript/7", "/dev/null", str(server.folder)):
         answer = host.result("context/bootstrap", {"sessionId": server.name(), "sessionFile": place})
@@ -190,7 +190,7 @@ def files_that_are_none(server: Server) -> None:
 
 @check("storing", "CEP-HIST-6", needs=("context/afterTurn", _EXPORT))
 def after_turn_stores_the_turn(server: Server) -> None:
-    """`afterTurn` stores what is new, of the new messages as of the whole transcript."""
+    """`afterTurn` stores the new messages, whether it gets these alone or the whole transcript."""
     host, session = server.shared(), server.name()
     first: list[Json] = [user("one"), assistant("two")]
     host.result("context/afterTurn", {"sessionId": session, "messages": first})
@@ -201,7 +201,7 @@ def after_turn_stores_the_turn(server: Server) -> None:
 
 @check("storing", "CEP-TURN-1", "CEP-TURN-2", "CEP-TURN-3", needs=(_INGEST,))
 def turns_open_at_user_messages(server: Server) -> None:
-    """A user message opens a turn, a tool result does not, and a `turnId` of the host names one."""
+    """A user message opens a turn, a tool result does not, and the host may name a turn by `turnId`."""
     host, session = server.shared(), server.name()
     script: tuple[tuple[Json, dict[str, Json], str], ...] = (
         ({"role": "system", "content": "Be brief."}, {}, "t1"),
@@ -220,7 +220,7 @@ def turns_open_at_user_messages(server: Server) -> None:
 
 @check("storing", "CEP-TURN-4", needs=(_INGEST, "context/assemble", _EXPORT))
 def heartbeats_leave(server: Server) -> None:
-    """A heartbeat opens no turn, is stored, and leaves the context once a newer real turn exists."""
+    """A heartbeat is stored, opens no turn, and leaves the context once a newer real turn exists."""
     host, session = server.shared(), server.name()
     ingest(host, session, user("real"))
     beat = ingest(host, session, user("heartbeat-text"), isHeartbeat=True)
@@ -233,17 +233,17 @@ def heartbeats_leave(server: Server) -> None:
 
 @check("storing", "CEP-BASE-8", needs=(_INGEST, _EXPORT))
 def times_are_rfc_3339(server: Server) -> None:
-    """A time of any zone is read, and written in UTC with three digits of milliseconds."""
+    """Times in any zone are accepted, and returned in UTC with milliseconds."""
     host, session = server.shared(), server.name()
     ingest(host, session, user("then"), timestamp="2024-01-15T12:30:00.123456+02:00")
     expect_equal(exported(host, session)[0]["timestamp"], "2024-01-15T10:30:00.123Z", "timestamp")
     answer = host.request(_INGEST, {"sessionId": session, "message": user("x"), "timestamp": "yesterday"})
-    expect_equal(answer.code, -32602, "code of the answer to a time that is none")
+    expect_equal(answer.code, -32602, "code of the answer to an invalid time")
 
 
 @check("storing", "CEP-MSG-2", "CEP-MSG-3", needs=(_INGEST, _EXPORT))
 def sessions_have_one_dialect(server: Server) -> None:
-    """Engine methods on a connection of another dialect get -32602 with the session's; `session/*` work."""
+    """With another dialect, engine methods get -32602 with the session's dialect; `session/*` still works."""
     session = server.name()
     server.shared().expect_format("anthropic")
     ingest(server.shared(), session, user("in openai"))
@@ -257,7 +257,7 @@ def sessions_have_one_dialect(server: Server) -> None:
 
 @check("storing", "CEP-DUR-1", "CEP-DUR-2", "CEP-LIFE-12", "CEP-ID-9", needs=(_INGEST, _EXPORT, _COMMIT))
 def acknowledged_means_durable(server: Server) -> None:
-    """What was acknowledged survives SIGKILL, is there once, and is recognised by the next process."""
+    """Acknowledged messages survive SIGKILL, exist once, and are recognised by the next process."""
     session = server.name()
     config: Json = {"store": {"kind": "sqlite"}}
     acknowledged: list[str] = []
@@ -273,14 +273,14 @@ def acknowledged_means_durable(server: Server) -> None:
     with server.connect(config=config) as host:
         texts = [text_of(message) for message in history(host, session)]
         expect(set(acknowledged) <= set(texts), f"lost: {sorted(set(acknowledged) - set(texts))}")
-        expect_equal(len(texts), len(set(texts)), "number of stored messages, against those that differ")
+        expect_equal(len(texts), len(set(texts)), "number of stored messages, all of which differ")
         again = ingest(host, session, user(acknowledged[0]), messageId=acknowledged[0])
         expect_equal(again.result("/reason"), "duplicate", "reason of a message sent again")
 
 
 @check("storing", "CEP-SESS-1", "CEP-SEC-2", needs=(_INGEST, "session/get", "session/delete"))
 def odd_names(server: Server) -> None:
-    """Session ids are keys: paths, patterns, quotes and any script are names like others."""
+    """Session ids are opaque keys: they may hold paths, patterns, quotes and any script."""
     host = server.shared()
     odd = (
         "../../etc/passwd",

@@ -1,4 +1,4 @@
-"""The life of a connection: initialize, shutdown, exit, and what the handshake settles."""
+"""The life cycle of a connection: initialize, shutdown, exit, and the handshake."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ def requests_before_initialize(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-2")
 def initialize_is_a_barrier(server: Server) -> None:
-    """What is sent behind `initialize` before its answer sees its outcome."""
+    """A request sent right after `initialize` waits for its outcome."""
     with server.start() as host:
         hello = request("hello", "initialize", server.params())
         host.process.send(frame(hello) + frame(request("behind", "conformance/unknownMethod", {})))
         host.answer("hello").result()
-        expect_equal(host.answer("behind").code, -32601, "code of the answer to the request behind")
+        expect_equal(host.answer("behind").code, -32601, "code of the answer to the next request")
 
 
 @check("lifecycle", "CEP-LIFE-2", "CEP-LIFE-3")
 def after_a_failed_initialize(server: Server) -> None:
-    """Behind a failed `initialize` requests get -32002, and another `initialize` may succeed."""
+    """After a failed `initialize`, requests get -32002, and another `initialize` may succeed."""
     with server.start() as host:
         wrong = request("wrong", "initialize", server.params(protocolVersion="0.0-none"))
         host.process.send(frame(wrong) + frame(request("behind", "session/list", {})))
         expect_equal(host.answer("wrong").code, -32602, "code of the answer to initialize")
-        expect_equal(host.answer("behind").code, -32002, "code of the answer to the request behind")
+        expect_equal(host.answer("behind").code, -32002, "code of the answer to the next request")
         host.initialize(server.params()).result()
         host.alive()
 
 
 @check("lifecycle", "CEP-LIFE-3")
 def second_initialize(server: Server) -> None:
-    """A second `initialize` after a successful one gets -32600, and the connection goes on."""
+    """A second `initialize` after a successful one gets -32600, and the connection stays usable."""
     host = server.shared()
     expect_equal(host.request("initialize", server.params()).code, -32600, "code of the answer")
     host.alive()
 
 
 @check("lifecycle", "CEP-LIFE-4")
-def initialized_is_not_waited_for(server: Server) -> None:
+def initialized_is_optional(server: Server) -> None:
     """Requests are served without the notification `initialized`."""
     with server.start() as host:
         host.request("initialize", server.params()).result()
@@ -68,7 +68,7 @@ def bare_initialize(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-7", "CEP-LIFE-8", "CEP-LIFE-9")
 def shutdown_then_exit(server: Server) -> None:
-    """`shutdown` is answered with null, requests behind it get -32600, and `exit` ends with status 0."""
+    """`shutdown` returns null, later requests get -32600, and `exit` ends the process with status 0."""
     with server.connect() as host:
         answer = host.request("shutdown")
         expect_equal(answer.result(), None, "result of shutdown")
@@ -80,7 +80,7 @@ def shutdown_then_exit(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-9")
 def exit_alone(server: Server) -> None:
-    """`exit` without `shutdown` ends with status 1."""
+    """`exit` without `shutdown` ends the process with status 1."""
     with server.connect() as host:
         host.notify("exit")
         expect_equal(host.process.exit_status(), 1, "exit status")
@@ -88,7 +88,7 @@ def exit_alone(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-7", needs=("context/ingest",))
 def shutdown_comes_last(server: Server) -> None:
-    """Requests before `shutdown` are answered before it."""
+    """Requests sent before `shutdown` are answered before it."""
     with server.connect() as host:
         session = server.name()
         for number in range(20):
@@ -102,7 +102,7 @@ def shutdown_comes_last(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-10", "CEP-BASE-11", needs=("context/ingest",))
 def end_of_input_between_messages(server: Server) -> None:
-    """What was received completely is answered when the input ends, with status 0."""
+    """When the input ends between messages, all requests are answered, and the exit status is 0."""
     with server.connect() as host:
         session = server.name()
         for number in range(20):
@@ -117,7 +117,7 @@ def end_of_input_between_messages(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-10")
 def end_of_input_inside_a_message(server: Server) -> None:
-    """Where the input ends inside a message, what came before is answered, with status 1."""
+    """When the input ends inside a message, earlier requests are answered, and the exit status is 1."""
     with server.connect() as host:
         host.begin("conformance/unknownMethod", id="whole")
         host.process.send(frame(request("half", "conformance/unknownMethod", {}))[:-5])
@@ -128,7 +128,7 @@ def end_of_input_inside_a_message(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-10", needs=("context/ingest",))
 def sigterm(server: Server) -> None:
-    """On SIGTERM the process ends with status 0 after answering what it has received."""
+    """On SIGTERM the process answers the requests it has received and ends with status 0."""
     with server.connect() as host:
         host.result("context/ingest", {"sessionId": server.name(), "message": user("x")})
         host.process.terminate()
@@ -138,7 +138,7 @@ def sigterm(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-11")
 def death_of_the_host(server: Server) -> None:
-    """Where the process named by `processId` dies, the server ends with status 1, its input still open."""
+    """When the process `processId` dies, the server ends with status 1, even with its input open."""
     parent = subprocess.Popen([sys.executable, "-I", "-c", "input()"], stdin=subprocess.PIPE)
     try:
         with server.start() as host:
@@ -155,7 +155,7 @@ def death_of_the_host(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-5")
 def own_process_id(server: Server) -> None:
-    """A `processId` that lives changes nothing."""
+    """The `processId` of a living process changes nothing."""
     with server.start() as host:
         host.initialize({**server.params(), "processId": os.getpid()}).result()
         host.alive()
@@ -163,7 +163,7 @@ def own_process_id(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-15")
 def set_trace(server: Server) -> None:
-    """`$/setTrace` is taken with any value."""
+    """`$/setTrace` is accepted with any value."""
     host = server.shared()
     for value in ("verbose", "messages", "nonsense", "off"):
         host.notify("$/setTrace", {"value": value})
@@ -172,7 +172,7 @@ def set_trace(server: Server) -> None:
 
 @check("lifecycle", "CEP-LIFE-16", "CEP-LIFE-17", needs=("context/compact", "context/ingestBatch"))
 def progress(server: Server) -> None:
-    """Progress for a token, if any, comes before the answer; without the capability none is asked for."""
+    """Progress, if any, comes before the answer; `workDoneProgress/create` needs the host's capability."""
     host, session = server.shared(), server.name()
     host.result("context/ingestBatch", {"sessionId": session, "messages": [user("x")]})
     token = server.name("token")
@@ -182,8 +182,8 @@ def progress(server: Server) -> None:
     host.alive()
     expect_equal(_progress(host.notifications[before:], token), count, "progress after the answer")
     expect(
-        not any(message.method == "window/workDoneProgress/create" for message in host.asked),
-        "window/workDoneProgress/create was asked of a host without the capability",
+        not any(message.method == "window/workDoneProgress/create" for message in host.server_requests),
+        "window/workDoneProgress/create was sent to a host without the capability",
     )
 
 
@@ -195,8 +195,8 @@ _LIMITS = ("maxMessageBytes", "maxInFlight", "maxParkedBytes", "hostRequestTimeo
 
 
 @check("handshake", "CEP-INIT-9", "CEP-INIT-11")
-def what_the_answer_names(server: Server) -> None:
-    """The answer has version, engine, methods, tools, message formats and all limits."""
+def answer_to_initialize(server: Server) -> None:
+    """The answer names the version, engine, methods, tools, message formats and all limits."""
     offer = server.shared().offer
     expect_equal(offer.get("protocolVersion"), "1.0", "protocolVersion")
     for name, kind in (("engine", dict), ("methods", list), ("tools", list), ("messageFormats", list)):
@@ -208,7 +208,7 @@ def what_the_answer_names(server: Server) -> None:
 
 @check("handshake", "CEP-INIT-10")
 def declared_methods(server: Server) -> None:
-    """`methods` lists what the server takes: a listed request is known, an unlisted one gets -32601."""
+    """The server accepts exactly the requests in `methods`; any other gets -32601."""
     host = server.shared()
     declared = host.offer.get("methods")
     assert isinstance(declared, list)
@@ -217,12 +217,12 @@ def declared_methods(server: Server) -> None:
         if method.startswith(("$/", "window/")) or method in ("initialized", "exit"):
             continue
         known = host.request(method, {"sessionId": server.name("never")}).code != -32601
-        expect_equal(known, method in declared, f"whether {method} is known, against whether it is declared")
+        expect_equal(known, method in declared, f"whether {method} is known")
 
 
 @check("handshake", "CEP-INIT-2", "CEP-VER-1")
 def unknown_version(server: Server) -> None:
-    """A version that the server does not have gets -32602 with `data.supported`."""
+    """An unsupported version gets -32602 with `data.supported`."""
     with server.start() as host:
         answer = host.initialize(server.params(protocolVersion="99.0"))
         expect_equal(answer.code, -32602, "code of the answer")
@@ -232,7 +232,7 @@ def unknown_version(server: Server) -> None:
 
 @check("handshake", "CEP-VER-1", "CEP-VER-5")
 def every_supported_version(server: Server) -> None:
-    """Each version that `data.supported` names can be asked for, and is the one that is settled."""
+    """Each version in `data.supported` can be requested and is then the one negotiated."""
     with server.start() as host:
         refused = host.initialize(server.params(protocolVersion="99.0"))
         supported = refused.at("/error/data/supported")
@@ -244,7 +244,7 @@ def every_supported_version(server: Server) -> None:
 
 @check("handshake", "CEP-INIT-2", "CEP-INIT-4")
 def defaults_and_unknown_capabilities(server: Server) -> None:
-    """Without a version the newest holds, and unknown host capabilities are ignored."""
+    """`protocolVersion` is optional, and unknown host capabilities are ignored."""
     with server.start() as host:
         answer = host.initialize(
             server.params(protocolVersion=None, hostCapabilities=["no/such", "assembleDelta"])
@@ -254,43 +254,48 @@ def defaults_and_unknown_capabilities(server: Server) -> None:
 
 @check("handshake", "CEP-INIT-5")
 def unknown_message_format(server: Server) -> None:
-    """An unknown `messageFormat` gets -32602 that names it."""
+    """An unknown `messageFormat` gets -32602 with a message that names the member."""
     with server.start() as host:
         answer = host.initialize(server.params(messageFormat="smoke-signals"))
         expect_equal(answer.code, -32602, "code of the answer")
-        expect("messageFormat" in answer.error_text, f"the message does not name it: {answer.error_text}")
+        expect(
+            "messageFormat" in answer.error_text,
+            f"the error does not name messageFormat: {answer.error_text}",
+        )
 
 
 @check("handshake", "CEP-INIT-13", "CEP-INIT-14")
 def unknown_engine(server: Server) -> None:
-    """An engine that is not there gets 1001 that names it, and no other takes its place."""
+    """An unknown engine gets 1001 with a message that names it; no other engine takes its place."""
     with server.start() as host:
         answer = host.initialize(server.params(engine="no-such-engine"))
         expect_equal(answer.code, 1001, "code of the answer")
-        expect("no-such-engine" in answer.error_text, f"the message does not name it: {answer.error_text}")
+        expect(
+            "no-such-engine" in answer.error_text, f"the error does not name the engine: {answer.error_text}"
+        )
 
 
 @check("handshake", "CEP-CONF-3", "CEP-LIFE-6")
 def wrong_setting(server: Server) -> None:
-    """A setting of a wrong value makes `initialize` fail with -32602 that names it."""
+    """A setting with an invalid value makes `initialize` fail with -32602, which names the setting."""
     with server.start() as host:
         answer = host.initialize(server.params(config={"limits": {"maxInFlight": "many"}}))
         expect_equal(answer.code, -32602, "code of the answer")
-        expect("maxInFlight" in answer.raw.decode(), f"the key is not named: {answer.error_text}")
+        expect("maxInFlight" in answer.raw.decode(), f"the error does not name the key: {answer.error_text}")
 
 
 @check("handshake", "CEP-SEC-12")
-def folder_of_the_operator(server: Server) -> None:
-    """A host cannot have state kept in a folder that is not its own: -32602 that names the setting."""
+def state_folder(server: Server) -> None:
+    """A host cannot choose any `stateDir`: `/` gets -32602, which names the setting."""
     with server.start() as host:
         answer = host.initialize(server.params(config={"stateDir": "/"}))
         expect_equal(answer.code, -32602, "code of the answer")
-        expect("stateDir" in answer.raw.decode(), f"the key is not named: {answer.error_text}")
+        expect("stateDir" in answer.raw.decode(), f"the error does not name the key: {answer.error_text}")
 
 
 @check("handshake", "CEP-CONF-3")
 def unknown_setting(server: Server) -> None:
-    """An unknown key is no error."""
+    """An unknown setting is not an error."""
     with server.connect(config={"noSuchKey": {"deep": 1}}) as host:
         host.alive()
 
@@ -306,7 +311,7 @@ def code_cannot_be_loaded_from_the_wire(server: Server) -> None:
 
 @check("handshake", "CEP-INIT-15", "CEP-DUR-4")
 def store_that_cannot_be_opened(server: Server) -> None:
-    """A store that cannot be opened gets 1006, and what lies there is left alone."""
+    """A store that cannot be opened gets 1006, and its file is left unchanged."""
     place = server.folder / server.name("damaged")
     content = b"this is no store" * 500
     place.write_bytes(content)
@@ -318,7 +323,7 @@ def store_that_cannot_be_opened(server: Server) -> None:
 
 @check("handshake", "CEP-INIT-7", "CEP-SESS-4", "CEP-SEC-5", needs=("context/ingest", "session/get"))
 def namespaces(server: Server) -> None:
-    """A session of one namespace is unknown in another, and known to another host of the same."""
+    """A session is visible to every host in its namespace, and unknown in other namespaces."""
     session, here, there = server.name(), server.name("space"), server.name("space")
     with server.connect(namespace=here) as host:
         ingest(host, session, user("mine"))
@@ -332,10 +337,10 @@ def namespaces(server: Server) -> None:
 
 @check("handshake", "CEP-INIT-4", needs=("context/compact", "context/ingestBatch"))
 def undeclared_requests_are_not_sent(server: Server) -> None:
-    """A host that declares nothing is asked nothing, also where a compaction could use a model."""
+    """A host that declares no capabilities gets no requests, even if a compaction could use a model."""
     with server.connect(hostCapabilities=[]) as host:
         session = server.name()
         messages: list[Json] = [user(f"message {number} " + "word " * 200) for number in range(12)]
         host.result("context/ingestBatch", {"sessionId": session, "messages": messages})
         host.request("context/compact", {"sessionId": session, "force": True, "tokenBudget": 500})
-        expect_equal([message.method for message in host.asked], [], "requests of the server")
+        expect_equal([message.method for message in host.server_requests], [], "requests of the server")

@@ -1,4 +1,4 @@
-"""Injected memory, its events, and agents that a session spawns."""
+"""Injected memory and its events, and subagents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sources_need_the_capability(server: Server) -> None:
 
 @check("memory", "CEP-MEM-3", "CEP-MEM-5", "CEP-MEM-6", "CEP-MEM-17", "CEP-MEM-18", needs=(_COMPILE,))
 def compiling(server: Server) -> None:
-    """Fragments are taken by priority, whole or not at all, and the host is told before the answer."""
+    """Fragments are included by priority, whole or not at all; the host is notified before the answer."""
     fragments: list[Json] = [
         {"id": "low", "content": "low priority", "tokens": 30, "priority": 1},
         {"id": "big", "content": "too big", "tokens": 500, "priority": 99},
@@ -41,49 +41,46 @@ def compiling(server: Server) -> None:
         expect_equal(taken, {"too big": False, "high priority": True, "low priority": True}, "included")
         content = answer.text("/finalContent")
         expect(content.index("high priority") < content.index("low priority"), "not in order of priority")
-        expect("too big" not in content, "a fragment that does not fit is in the content")
-        told = host.notifications
+        expect("too big" not in content, "the content has a fragment that does not fit")
         expect(
-            any(m.method == "memory/contextInjected" for m in told),
-            "memory/contextInjected did not come first",
+            any(m.method == "memory/contextInjected" for m in host.notifications),
+            "memory/contextInjected did not precede the answer",
         )
 
 
 @check("memory", "CEP-MEM-7", "CEP-MEM-19", needs=(_COMPILE,))
-def tokens_that_lie(server: Server) -> None:
-    """Tokens that are missing, not positive, or too few by far are replaced by an estimate."""
+def wrong_token_counts(server: Server) -> None:
+    """Token counts that are missing, not positive or far too low are replaced by an estimate."""
     fragments: list[Json] = [
         {"id": str(n), "content": f"part {n} " + "word " * 400, "tokens": tokens, "priority": 50}
         for n, tokens in enumerate((0, -5, None, 1))
     ]
     with _remembering(server, {"result": {"fragments": fragments}}) as host:
         answer = host.result(_COMPILE, {"agentId": "a", "injectionPoint": "per-message", "tokenBudget": 200})
-        expect(
-            not any(f["included"] for f in answer.objects("/fragments")), "400 words fitted into 200 tokens"
-        )
+        expect(not any(f["included"] for f in answer.objects("/fragments")), "400 words fit into 200 tokens")
 
 
 @check("memory", "CEP-MEM-3", needs=(_COMPILE,))
 def sources_that_fail(server: Server) -> None:
-    """A source that fails contributes nothing, and that is no error."""
+    """A source that fails contributes nothing and causes no error."""
     with _remembering(server, {"error": {"code": -32000, "message": "down"}}) as host:
         answer = host.result(_COMPILE, {"agentId": "a", "injectionPoint": "per-message"})
         expect_equal(answer.objects("/fragments"), [], "fragments")
 
 
 @check("memory", "CEP-MEM-16", needs=(_COMPILE,))
-def sources_are_asked_for_the_agent(server: Server) -> None:
-    """A source is asked under its name, for the agent of the request, at the point of the request."""
+def sources_receive_the_agent(server: Server) -> None:
+    """A source gets its name, and the agent and injection point of the request."""
     with _remembering(server, {"result": {"fragments": []}}) as host:
         host.result(_COMPILE, {"agentId": "anna", "injectionPoint": "per-message", "prompt": "who?"})
-        asked = host.wait_for_request("memory/getContext")
-        expect_equal(asked.at("/params/agentId"), "anna", "agentId")
-        expect_equal(asked.at("/params/name"), "notes", "name")
-        expect_equal(asked.at("/params/injectionPoint"), "per-message", "injectionPoint")
+        request = host.wait_for_request("memory/getContext")
+        expect_equal(request.at("/params/agentId"), "anna", "agentId")
+        expect_equal(request.at("/params/name"), "notes", "name")
+        expect_equal(request.at("/params/injectionPoint"), "per-message", "injectionPoint")
 
 
 def _remembering(server: Server, answer: Object) -> Host:
-    """A host with one memory source that always answers so."""
+    """A host with one memory source, which always gives this answer."""
     host = server.connect(hostCapabilities=["memory/getContext"])
     host.answers["memory/getContext"] = lambda _: answer
     host.result("memory/register", {"name": "notes", "injectionPoints": ["per-message"]})
@@ -96,7 +93,7 @@ _QUESTION = "What do I like?"
 
 
 def _injecting(server: Server, fragments: list[Json], points: list[Json], config: Json = None) -> Host:
-    """A host with one source that has these fragments for every question."""
+    """A host with one memory source, which always returns these fragments."""
     answer: Object = {"result": {"fragments": fragments}}
     capabilities: list[Json] = ["memory/getContext", "runtime/complete"]
     host = server.connect(hostCapabilities=capabilities, config=config)
@@ -105,8 +102,8 @@ def _injecting(server: Server, fragments: list[Json], points: list[Json], config
     return host
 
 
-def _at_its_point(asked: Message) -> Object:
-    point = str(asked.at("/params/injectionPoint"))
+def _at_its_point(request: Message) -> Object:
+    point = str(request.at("/params/injectionPoint"))
     text = "marigold tea" if point == "per-message" else "Rome in spring"
     fragment: Json = {"id": f"likes-{point}", "content": text, "tokens": 5, "priority": 50}
     return {"result": {"fragments": [fragment]}}
@@ -117,8 +114,8 @@ def _likes(text: str) -> list[Json]:
 
 
 @check("injecting", "CEP-MEM-10", needs=("memory/register", "memory/compile"))
-def fragments_that_stay_as_they_are(server: Server) -> None:
-    """A fragment with `synthesize: false` is in the content word for word, and no model sees it."""
+def verbatim_fragments(server: Server) -> None:
+    """A fragment with `synthesize: false` appears verbatim in the content and is not sent to a model."""
     fragments: list[Json] = [
         {"id": "exact", "content": "code 7731-X", "tokens": 5, "priority": 50, "synthesize": False},
         {"id": "one", "content": "lives in Rome", "tokens": 5, "priority": 40},
@@ -128,42 +125,42 @@ def fragments_that_stay_as_they_are(server: Server) -> None:
     with _injecting(server, fragments, ["per-message"], config=config) as host:
         host.answers["runtime/complete"] = lambda _: {"result": {"text": "A Roman with a cat."}}
         answer = host.result("memory/compile", {"agentId": "anna", "injectionPoint": "per-message"})
-        expect("code 7731-X" in answer.text("/finalContent"), "it is not in the content")
-        shown = [message.raw for message in host.asked if message.method == "runtime/complete"]
-        expect(not any(b"7731" in raw for raw in shown), "a model was shown it")
+        expect("code 7731-X" in answer.text("/finalContent"), "the content lacks the fragment")
+        shown = [message.raw for message in host.server_requests if message.method == "runtime/complete"]
+        expect(not any(b"7731" in raw for raw in shown), "the fragment was sent to a model")
 
 
 @check("injecting", "CEP-MEM-12", "CEP-ORDER-6", "CEP-ORDER-7", needs=_NEEDS)
-def where_memory_goes(server: Server) -> None:
-    """It goes where its injection point says, is told before, and is the same for all of a turn."""
+def memory_goes_to_its_injection_point(server: Server) -> None:
+    """Memory goes where its injection point says, is announced first, and is the same throughout a turn."""
     with _injecting(server, [], _POINTS) as host:
         session = server.name()
         host.answers["memory/getContext"] = _at_its_point
         first = assemble(host, session, messages=[user(_QUESTION)], prompt=_QUESTION)
-        told = sum(message.method == "memory/contextInjected" for message in host.notifications)
-        expect_equal(told, 2, "number of memory/contextInjected before the answer")
+        announced = sum(message.method == "memory/contextInjected" for message in host.notifications)
+        expect_equal(announced, 2, "number of memory/contextInjected before the answer")
         again = assemble(host, session, messages=[user(_QUESTION)], prompt=_QUESTION)
         for member, text in (
             ("systemPromptAddition", "Rome in spring"),
             ("userMessageAppend", "marigold tea"),
         ):
             place = f"/result/{member}"
-            expect(text in str(first.at(place, "")), f"it is not in {member}")
+            expect(text in str(first.at(place, "")), f"{member} lacks {text!r}")
             expect_equal(again.at(place, None), first.at(place), f"{member} of the second answer of the turn")
 
 
 @check("injecting", "CEP-SEC-4", "CEP-MEM-14", needs=_NEEDS)
 def injected_text_is_fenced(server: Server) -> None:
-    """Memory is introduced and fenced: it stands between lines that are not the source's own."""
+    """Memory is fenced: the server adds text before and after it."""
     with _injecting(server, _likes("marigold tea"), ["per-message"]) as host:
         answer = assemble(host, server.name(), messages=[user(_QUESTION)], prompt=_QUESTION)
         before, found, after = str(answer.at("/result/userMessageAppend", "")).partition("marigold tea")
-        expect(found and before.strip() and after.strip(), "nothing stands before or behind it")
+        expect(found and before.strip() and after.strip(), "no text before or after the memory")
 
 
 @check("injecting", "CEP-MEM-15", "CEP-MEM-14", needs=_NEEDS)
-def once_is_enough(server: Server) -> None:
-    """What was injected, and came back with the turn, is neither injected nor found again."""
+def memory_is_injected_once(server: Server) -> None:
+    """Memory that came back with the turn is not injected again, and searches do not find it."""
     with _injecting(server, _likes("marigold tea"), ["per-message"]) as host:
         session = server.name()
         first = assemble(host, session, messages=[user(_QUESTION)], prompt=_QUESTION)
@@ -172,14 +169,14 @@ def once_is_enough(server: Server) -> None:
         host.result("context/commitTurn", {"sessionId": session, "advancementKey": "1", "messages": turn})
         second = assemble(host, session, messages=[*turn, user("And now?")], prompt="And now?")
         again = str(second.at("/result/userMessageAppend", ""))
-        expect("marigold" not in again, "it is injected again in the next turn")
+        expect("marigold" not in again, "the memory is injected again in the next turn")
         tools = host.offer.get("tools")
         if not isinstance(tools, list) or "context_search" not in tools:
             raise NotDeclared("context_search is not among the tools")
         arguments: Json = {"mode": "search", "query": "marigold"}
         params: Json = {"sessionId": session, "name": "context_search", "arguments": arguments}
         found = host.result("tools/call", params).raw.decode()
-        expect("--- messages" not in found, "a search finds it in the message that it came back with")
+        expect("--- messages" not in found, "a search finds the memory in the message it came back with")
 
 
 @check("subagents", "CEP-SUB-3", needs=("subagent/prepareSpawn",))
@@ -193,7 +190,7 @@ def forks_need_a_parent(server: Server) -> None:
 
 
 def _prepare(host: Host, parent_key: str, child: str, **members: Json) -> None:
-    """Prepare a child of that id, under a key that is made of it."""
+    """Prepare a spawn of the session `child` with the key `key-{child}`."""
     names: Object = {
         "parentSessionKey": parent_key,
         "childSessionKey": f"key-{child}",
@@ -203,8 +200,8 @@ def _prepare(host: Host, parent_key: str, child: str, **members: Json) -> None:
 
 
 @check("subagents", "CEP-SUB-7", needs=("subagent/ended", "subagent/prepareSpawn", "context/ingest"))
-def ends_erase_what_was_spawned_alone(server: Server) -> None:
-    """`ended` with `deleted` erases no session that only has the key, and none that another agent spawned."""
+def ended_erases_only_spawned_sessions(server: Server) -> None:
+    """`ended` with `deleted` erases only sessions that the calling agent has spawned."""
     host, plain, spawned = server.shared(), server.name(), server.name()
     ingest(host, plain, user("x"), sessionKey=f"key-{plain}")
     host.result("subagent/ended", {"childSessionKey": f"key-{plain}", "reason": "deleted"})
@@ -217,15 +214,15 @@ def ends_erase_what_was_spawned_alone(server: Server) -> None:
 
 
 @check("subagents", "CEP-SESS-2", "CEP-SUB-3", needs=("subagent/prepareSpawn", "context/ingest"))
-def keys_are_the_agents_own(server: Server) -> None:
-    """What another agent binds to a key leaves it as it is, and what another agent has is not forked."""
+def keys_belong_to_their_agent(server: Server) -> None:
+    """An agent can neither rebind another agent's key nor fork another agent's session."""
     host, key, child = server.shared(), server.name("key"), server.name("child")
     parent = server.name()
     for agent, session in (("anna", parent), ("bert", server.name())):
         ingest(host, session, user(f"of {agent}"), sessionKey=key, agentId=agent)
     _prepare(host, key, child, contextMode="fork", agentId="anna")
     sent = assemble(host, child, agentId="anna").objects("/messages")
-    expect_equal([text_of(message) for message in sent], ["of anna"], "what a fork of the key begins with")
+    expect_equal([text_of(message) for message in sent], ["of anna"], "the messages of a fork of the key")
     stolen: Object = {"parentSessionKey": server.name("key"), "childSessionKey": server.name("child")}
     forked = {**stolen, "parentSessionId": parent, "contextMode": "fork", "agentId": "bert"}
     expect_equal(host.request("subagent/prepareSpawn", forked).code, 1003, "code of a fork by another agent")
@@ -233,7 +230,7 @@ def keys_are_the_agents_own(server: Server) -> None:
 
 @check("subagents", "CEP-SUB-9", needs=("subagent/prepareSpawn", "context/ingest"))
 def children_belong_to_their_agent(server: Server) -> None:
-    """A child is the agent's that `childAgentId` names, from the moment it is prepared."""
+    """A child belongs to the agent `childAgentId` as soon as it is prepared."""
     host, child = server.shared(), server.name("child")
     _prepare(host, server.name("key"), child, agentId="anna", childAgentId="carl")
     for agent, code in (("bert", 1003), ("anna", 1003), ("carl", None)):
@@ -244,8 +241,8 @@ def children_belong_to_their_agent(server: Server) -> None:
 @check(
     "subagents", "CEP-SUB-7", "CEP-DUR-5", needs=("subagent/ended", "subagent/prepareSpawn", "context/ingest")
 )
-def the_end_of_a_child(server: Server) -> None:
-    """`ended` is idempotent, also for unknown children; `deleted` erases and the others keep."""
+def ending_a_child(server: Server) -> None:
+    """`ended` is idempotent, even for unknown children; only the reason `deleted` erases the session."""
     host, kept, erased = server.shared(), server.name(), server.name()
     for session, reason in ((kept, "completed"), (erased, "deleted")):
         _prepare(host, server.name("key"), session)
@@ -258,8 +255,8 @@ def the_end_of_a_child(server: Server) -> None:
 
 
 @check("subagents", "CEP-SUB-11", needs=("subagent/prepareSpawn", "context/ingest"))
-def children_that_are_there_already(server: Server) -> None:
-    """A `childSessionId` of a session that has messages gets -32602."""
+def child_ids_already_in_use(server: Server) -> None:
+    """The `childSessionId` of a session with messages gets -32602."""
     host, taken, key = server.shared(), server.name(), server.name("key")
     ingest(host, taken, user("x"))
     params: Object = {"parentSessionKey": key, "childSessionKey": f"{key}-child", "childSessionId": taken}
@@ -269,7 +266,7 @@ def children_that_are_there_already(server: Server) -> None:
 
 @check("subagents", "CEP-SUB-12", needs=("subagent/prepareSpawn", "context/ingest", "context/assemble"))
 def spawns_in_the_order_received(server: Server) -> None:
-    """What is sent in one go takes effect in order: the parent's message, the fork, the child's request."""
+    """A message to the parent, a fork and a request of the child take effect in the order sent."""
     host, parent, child, key = server.shared(), server.name(), server.name("child"), server.name("key")
     ingest(host, parent, user("first"), sessionKey=key)
     host.begin("context/ingest", {"sessionId": parent, "message": user("second")})
@@ -277,4 +274,4 @@ def spawns_in_the_order_received(server: Server) -> None:
     host.begin("subagent/prepareSpawn", {**params, "contextMode": "fork"})
     answer = host.request("context/assemble", {"sessionId": child})
     sent = [text_of(message) for message in answer.objects("/messages")]
-    expect_equal(sent, ["first", "second"], "what the child begins with")
+    expect_equal(sent, ["first", "second"], "the messages of the child")

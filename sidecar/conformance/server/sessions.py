@@ -1,4 +1,4 @@
-"""Sessions and the tools that read them."""
+"""Sessions, and the tools that read them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BATCH = "context/ingestBatch"
     needs=("context/ingest", "session/export", "session/list"),
 )
 def agents_do_not_see_each_other(server: Server) -> None:
-    """A session belongs to the first agent that uses it; for another one it does not exist."""
+    """A session belongs to the first agent that uses it, and does not exist for others."""
     host, session = server.shared(), server.name()
     ingest(host, session, user("secret of anna"), agentId="anna")
     others: tuple[tuple[str, Object], ...] = (
@@ -62,7 +62,7 @@ def agents_do_not_see_each_other(server: Server) -> None:
 
 @check("sessions", "CEP-SESS-2", needs=("context/ingest", "subagent/prepareSpawn"))
 def the_latest_alias_wins(server: Server) -> None:
-    """A `sessionKey` means the session that was named with it most recently."""
+    """A `sessionKey` refers to the session most recently named with it."""
     host, key, child = server.shared(), server.name("key"), server.name("child")
     ingest(host, server.name(), user("old"), sessionKey=key)
     ingest(host, server.name(), user("new"), sessionKey=key)
@@ -74,12 +74,12 @@ def the_latest_alias_wins(server: Server) -> None:
     }
     host.result("subagent/prepareSpawn", params)
     sent = [text_of(message) for message in assemble(host, child).objects("/messages")]
-    expect_equal(sent, ["new"], "what a fork of the key begins with")
+    expect_equal(sent, ["new"], "the messages of a fork of the key")
 
 
 @check("sessions", "CEP-SESS-13", needs=("session/list", "context/ingest"))
-def lists_come_page_by_page(server: Server) -> None:
-    """`session/list` gives each session once, latest change first, and refuses cursors of others."""
+def lists_are_paginated(server: Server) -> None:
+    """`session/list` has each session once, latest change first; invalid cursors and limits get -32602."""
     with server.connect(namespace=server.name("space")) as host:
         names = [f"s{number}" for number in range(7)]
         for name in names:
@@ -94,7 +94,7 @@ def lists_come_page_by_page(server: Server) -> None:
                 break
         expect_equal(seen, names[::-1], "the sessions in order")
         expect_equal(
-            host.request("session/list", {"cursor": "made up"}).code, -32602, "code for a wrong cursor"
+            host.request("session/list", {"cursor": "made up"}).code, -32602, "code for an invalid cursor"
         )
         for limit in (0, 1001):
             expect_equal(
@@ -104,16 +104,16 @@ def lists_come_page_by_page(server: Server) -> None:
 
 @check("sessions", "CEP-SESS-15", needs=("session/export", _BATCH))
 def exports_are_complete(server: Server) -> None:
-    """`session/export` has every message once and in order, over as many pages as it takes."""
+    """`session/export` returns every message once and in order, over as many pages as needed."""
     host, session = server.shared(), server.name()
     messages = chat(300)
     store(host, session, messages)
-    expect(history(host, session) == messages, "the export differs from what was stored")
+    expect(history(host, session) == messages, "the export differs from the stored messages")
 
 
 @check("sessions", "CEP-SESS-11", needs=("session/truncate", _BATCH, "session/export"))
 def truncating(server: Server) -> None:
-    """`session/truncate` removes what is behind a message; an unknown one gets -32602 and changes nothing."""
+    """`session/truncate` removes the messages after one; an unknown one gets -32602 and changes nothing."""
     host, session = server.shared(), server.name()
     ids = store(host, session, [user("a"), assistant("b"), user("c")]).result("/messageIds")
     assert isinstance(ids, list)
@@ -126,7 +126,7 @@ def truncating(server: Server) -> None:
 
 @check("sessions", "CEP-SESS-12", needs=("session/fork", _BATCH, "session/export"))
 def forking(server: Server) -> None:
-    """A fork has the history up to a message; afterwards both go their own ways."""
+    """A fork starts with the history up to a message; afterwards both sessions are independent."""
     host, session, fork = server.shared(), server.name(), server.name("fork")
     ids = store(host, session, [user("a"), assistant("b"), user("c")]).result("/messageIds")
     assert isinstance(ids, list)
@@ -136,12 +136,12 @@ def forking(server: Server) -> None:
     ingest(host, session, user("parent only"))
     expect_equal([text_of(m) for m in history(host, fork)], ["a", "b", "fork only"], "the fork")
     expect_equal([text_of(m) for m in history(host, session)], ["a", "b", "c", "parent only"], "the parent")
-    expect_equal(host.request("session/fork", params).code, -32602, "code where the name is taken")
+    expect_equal(host.request("session/fork", params).code, -32602, "code for a name that is taken")
 
 
 @check("sessions", "CEP-SESS-17", "CEP-DUR-5", "CEP-SEC-10", needs=("session/delete", "context/ingest"))
 def deleting(server: Server) -> None:
-    """A deleted session is found by nothing; deleting again is no error."""
+    """A deleted session is gone; deleting it again is not an error."""
     host, session = server.shared(), server.name()
     ingest(host, session, user("quixotically unique"))
     expect_equal(host.result("session/delete", {"sessionId": session}).result("/deleted"), True, "deleted")
@@ -149,14 +149,14 @@ def deleting(server: Server) -> None:
     again = host.result("session/delete", {"sessionId": session})
     expect_equal(again.result("/deleted"), False, "deleted of the second request")
     ingest(host, session, user("new life"))
-    expect_equal([text_of(m) for m in history(host, session)], ["new life"], "the session made anew")
+    expect_equal([text_of(m) for m in history(host, session)], ["new life"], "the recreated session")
 
 
 @check(
     "sessions", "CEP-SESS-8", "CEP-SESS-10", needs=("session/pin", "session/unpin", "session/pins", _BATCH)
 )
 def pins(server: Server) -> None:
-    """A pinned message stays in the context under a small budget, until the pin is taken off."""
+    """A pinned message stays in the context under a small budget; a pin can be removed once."""
     host, session = server.shared(), server.name()
     ids = store(host, session, [user("The password is swordfish."), *chat(40)]).result("/messageIds")
     assert isinstance(ids, list)
@@ -177,7 +177,7 @@ def pins(server: Server) -> None:
     "sessions", "CEP-SESS-5", "CEP-SESS-6", "CEP-SESS-7", needs=("session/configure", "engine/list", _BATCH)
 )
 def configuring(server: Server) -> None:
-    """Another engine keeps the history and raises the epoch; one that is not there gets 1001."""
+    """Switching the engine keeps the history and raises the epoch; an unknown engine gets 1001."""
     host, session = server.shared(), server.name()
     store(host, session, [user("one"), assistant("two"), user("three")])
     before = assemble(host, session)
@@ -205,7 +205,7 @@ def engines(server: Server) -> None:
 
 @check("sessions", "CEP-HIST-22", needs=("session/get",))
 def unknown_sessions(server: Server) -> None:
-    """What needs a stored session gets 1003 without one; preflight counts 0."""
+    """Methods that need a stored session get 1003 without one; `preflight` reports 0 tokens."""
     host = server.shared()
     for method in ("context/compact", "context/maintain", "context/explain", "session/get", "session/export"):
         if host.declares(method):
@@ -218,7 +218,7 @@ def unknown_sessions(server: Server) -> None:
 
 @check("sessions", "CEP-SESS-15", level="should", needs=("session/export", _BATCH))
 def exports_say_when_and_in_which_turn(server: Server) -> None:
-    """Every exported message has an id, a turn and a time."""
+    """Every exported message has a unique id and its turn id."""
     host, session = server.shared(), server.name()
     store(host, session, [user("a"), assistant("b"), user("c")])
     entries = exported(host, session)
@@ -239,12 +239,15 @@ _CALL = "tools/call"
 
 @check("tools", "CEP-TOOL-1", "CEP-TOOL-2", needs=("tools/list", _CALL, "context/ingest"))
 def tools_and_their_schemas(server: Server) -> None:
-    """Tools have object schemas; unknown ones and wrong arguments get -32602 with the path."""
+    """Tools have object schemas; unknown tools and invalid arguments get -32602 with the path."""
     host, session = server.shared(), server.name()
     ingest(host, session, user("x"))
     for entry in host.result("tools/list").objects("/tools"):
         schema = entry["inputSchema"]
-        expect(isinstance(schema, dict) and schema.get("type") == "object", f"the schema of {entry['name']}")
+        expect(
+            isinstance(schema, dict) and schema.get("type") == "object",
+            f"the schema of {entry['name']} is not an object schema",
+        )
     unknown = host.request(_CALL, {"sessionId": session, "name": "no_such_tool", "arguments": {}})
     expect_equal(unknown.code, -32602, "code of an unknown tool")
     expect(str(unknown.at("/error/data/path")).startswith("/name"), "data.path of an unknown tool")
@@ -256,7 +259,7 @@ def tools_and_their_schemas(server: Server) -> None:
 
 @check("tools", "CEP-TOOL-7", "CEP-TOOL-11", "CEP-TOOL-6", needs=(_CALL, _BATCH))
 def search_finds_what_was_just_stored(server: Server) -> None:
-    """`search` is literal, ignores case, covers text, calls and results, and sees what was just stored."""
+    """`search` is literal, ignores case, covers text, calls and results, and finds new messages at once."""
     host, session = server.shared(), server.name()
     messages: list[Json] = [
         user("Straße nach Rom"),
@@ -273,18 +276,20 @@ def search_finds_what_was_just_stored(server: Server) -> None:
 
 @check("tools", "CEP-TOOL-8", "CEP-TOOL-9", needs=(_CALL, _BATCH))
 def ranges_that_touch_are_merged(server: Server) -> None:
-    """Ranges that overlap or touch are one, with the heading and the lines that the specification shows."""
+    """Ranges that overlap or touch are merged, with heading and lines in the form of the specification."""
     host, session = server.shared(), server.name()
     texts = ["zero", "needle one", "two", "three", "needle four", "five", "six", "seven", "eight", "nine"]
     store(host, session, [user(text) if n % 2 == 0 else assistant(text) for n, text in enumerate(texts)])
     text = _text(_search(host, session, {"mode": "search", "query": "needle", "before": 1, "after": 1}))
     expect("--- messages 1-6 of 10 ---" in text, f"no merged heading in {text}")
-    expect("[user t1] zero" in text and "[assistant t1] needle one" in text, f"lines of another form: {text}")
+    expect(
+        "[user t1] zero" in text and "[assistant t1] needle one" in text, f"unexpected line format: {text}"
+    )
 
 
 @check("tools", "CEP-TOOL-10", needs=(_CALL, _BATCH))
 def relevant_hits(server: Server) -> None:
-    """`relevant` answers a question with ranked hits, also in `structuredContent`."""
+    """`relevant` answers a question with ranked hits in `structuredContent`."""
     host, session = server.shared(), server.name()
     store(host, session, [*chat(10), user("The harbour master is called Ingeborg."), *chat(10, topic="hill")])
     answer = _search(
@@ -297,7 +302,7 @@ def relevant_hits(server: Server) -> None:
 
 @check("tools", "CEP-TOOL-4", needs=(_CALL, _BATCH))
 def tool_output_is_bounded(server: Server) -> None:
-    """The text of a result has at most 16 000 characters; its last line says what was left out."""
+    """The text of a result has at most 16 000 characters; its last line reports what was left out."""
     host, session = server.shared(), server.name()
     store(host, session, [user(f"needle {n} " + "long " * 300) for n in range(40)])
     text = _text(_search(host, session, {"mode": "search", "query": "needle"}))
@@ -308,7 +313,7 @@ def tool_output_is_bounded(server: Server) -> None:
 
 @check("tools", "CEP-TOOL-5", "CEP-SEC-5", needs=(_CALL, _BATCH))
 def tools_read_their_session_alone(server: Server) -> None:
-    """A tool finds nothing of another session, and nothing for another agent."""
+    """A tool reads only its session, and gets 1003 for another agent."""
     host, mine, other = server.shared(), server.name(), server.name()
     ingest(host, mine, user("xylophone mine"), agentId="anna")
     ingest(host, other, user("xylophone other"), agentId="anna")

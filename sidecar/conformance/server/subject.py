@@ -1,4 +1,4 @@
-"""The server under test: how it is started, which connections checks share, and how the suite is run."""
+"""The server under test: its processes, the connection that checks share, and how to run the suite."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sidecar.conformance.wire import Json, Object, shown
 from sidecar.protocol.methods import METHODS
 
 LIMIT_S = 20.0
-"""Seconds that one answer may take."""
+"""Time limit of one answer, in seconds."""
 
 _OWN = "CONTEXT_SIDECAR_"
-"""What the variables begin with that configure our own server."""
+"""Prefix of the environment variables that configure our own server."""
 _FOLDERS = {
     "XDG_CONFIG_HOME": ".config",
     "XDG_STATE_HOME": ".local/state",
@@ -38,14 +38,13 @@ _TOOLS = {
     "npm_config_cache": ".npm",
     "UV_CACHE_DIR": ".cache/uv",
 }
-"""Where toolchains keep what they need, below the home."""
+"""Variables that point toolchains at their folders, relative to the home directory."""
 
 
 class Server:
-    """A command that starts a server, with a folder for what its processes keep.
+    """A command that starts servers, with one state folder for all of their processes.
 
-    Checks that change nothing about the connection share one process; those that end or upset it take one
-    of their own.
+    Checks that leave the connection intact share one process; checks that end or disturb it start their own.
     """
 
     def __init__(
@@ -56,21 +55,21 @@ class Server:
         environment: Mapping[str, str] | None = None,
         own_home: bool = False,
     ) -> None:
-        """`environment` is laid over this process's; `own_home` leaves the server the user's home."""
+        """`environment` overrides this process's variables; `own_home` gives the server the user's home."""
         self._command = tuple(command)
         self._limit_s = limit_s
+        # Processes that the server left behind may still write here during cleanup.
         self._folder = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
         known = dict(os.environ) if own_home else _homeless(os.environ, Path(self._folder.name) / "home")
         state_dir = {"CONTEXT_SIDECAR_STATE_DIR": self._folder.name}
         self._environment = {**known, **state_dir, **(environment or {})}
-        # What the server left running may still write there.
         self._shared: Host | None = None
         self._numbers = count(1)
         self.problems: list[str] = []
-        """What was wrong with the members of messages, whichever check they came in."""
+        """Schema violations in the server's messages, collected over all checks."""
 
     def close(self) -> None:
-        """End the shared process and remove the folder."""
+        """Kill the shared process and remove the state folder."""
         if self._shared is not None:
             self._shared.process.__exit__(None, None, None)
             self._shared = None
@@ -78,11 +77,11 @@ class Server:
 
     @property
     def limit_s(self) -> float:
-        """Seconds that one answer may take."""
+        """Time limit of one answer, in seconds."""
         return self._limit_s
 
     def start(self, *, lines: bool = False, environment: Mapping[str, str] | None = None) -> Host:
-        """A process of its own, not yet initialized; to be used in a with-block."""
+        """Start a separate process, not yet initialized; use it in a with-block."""
         process = ServerProcess(
             self._command,
             limit_s=self._limit_s,
@@ -92,7 +91,7 @@ class Server:
         return Host(process, self.problems)
 
     def connect(self, *, lines: bool = False, **options: Json) -> Host:
-        """A process of its own, initialized with these members of `contextEngine`.
+        """Start a separate process, initialized with these members of `contextEngine`.
 
         Raises:
             Violation: `initialize` failed.
@@ -108,7 +107,7 @@ class Server:
         return host
 
     def shared(self) -> Host:
-        """A connection with all defaults that checks share, made anew where one of them has ended it.
+        """The shared connection with default options; restarted if a check has ended its process.
 
         Raises:
             Unusable: the server cannot be initialized.
@@ -124,7 +123,7 @@ class Server:
         return self._shared
 
     def params(self, **options: Json) -> Object:
-        """Params of `initialize`; `config` is joined with what the kit itself sets."""
+        """Params of `initialize` with these members of `contextEngine`; `config` extends the kit's own."""
         config = options.pop("config", None)
         given = config if isinstance(config, dict) else {}
         engine_options: Object = {
@@ -142,18 +141,18 @@ class Server:
 
     @property
     def folder(self) -> Path:
-        """Where the server keeps its state; it is the same for every process of a run."""
+        """The server's state folder, the same for every process of a run."""
         return Path(self._folder.name)
 
     def name(self, what: str = "session") -> str:
-        """A name that was not used before in this run."""
+        """A name that is unique in this run."""
         return f"{what}-{next(self._numbers)}"
 
 
 def _homeless(environ: Mapping[str, str], home: Path) -> dict[str, str]:
-    """The environment with an empty home, so that no configuration of the user's decides about a check.
+    """The environment with an empty home, so that the user's configuration cannot affect a check.
 
-    Toolchains that keep their parts in the home are told where these are: a server may be started by one.
+    Variables point toolchains at the user's home, because the command may start the server through one.
     """
     home.mkdir()
     there = Path.home()
@@ -181,13 +180,13 @@ async def check_server(
     on_result: Callable[[CheckResult], object] | None = None,
     own_home: bool = False,
 ) -> Report:
-    """The report on the server that a command starts; checks of what it does not declare are not run.
+    """Check the server that a command starts, and return the report; undeclared methods are not checked.
 
-    The server has an empty home, unless it is to have the user's own. See `run_suite` for the rest.
+    The server gets an empty home unless `own_home` is set. See `run_suite` for the other options.
 
     Raises:
-        Unusable: the command does not start, or `initialize` fails.
-        ValueError: no check has a name with one of the patterns in it, or an expected one does not exist.
+        Unusable: the command does not start, `initialize` fails, or its answer has no list of methods.
+        ValueError: no check matches `patterns`, or `expected` names a check that does not exist.
     """
     server = Server(command, limit_s=limit_s, own_home=own_home)
     try:

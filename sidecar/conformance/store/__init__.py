@@ -1,6 +1,6 @@
-"""The suite for session stores, with what it takes to run it on one of your own.
+"""The conformance suite for session stores.
 
-A place stands for the data of one check. This is all that a suite needs to know of a store::
+To run it on your own store, write a place, which holds the data of one check::
 
     class MyPlace:
         capabilities = ("durable", "search")
@@ -36,7 +36,7 @@ _AREAS = (
     "search",
     "buffers",
 )
-"""Modules that add their checks to the suite, in the order in which they are run."""
+"""Modules that add their checks to the suite, in running order."""
 
 for _area in _AREAS:
     import_module(f"{__name__}.{_area}")

@@ -1,4 +1,4 @@
-"""Messages and turns that are appended."""
+"""Appending messages, and the turns that they open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def positions_run_from_one_without_gaps_over_several_writes(store: Subject
 
 
 @check("append")
-async def every_made_up_id_is_different_and_leads_to_its_message(store: Subject) -> None:
+async def every_generated_id_is_unique_and_finds_its_message(store: Subject) -> None:
     await store.append(REF, "a", "b", "c")
     ids = await store.ids(REF)
     expect_equal(len(set(ids)), 3)
@@ -44,7 +44,7 @@ async def ids_of_the_host_are_kept(store: Subject) -> None:
 
 
 @check("append")
-async def a_message_id_that_is_there_is_not_stored_again(store: Subject) -> None:
+async def a_known_message_id_is_not_stored_again(store: Subject) -> None:
     await store.append(REF, user("first", message_id="x"), "b")
     result = await store.append(REF, user("other", message_id="x"), user("c", message_id="y"))
     repeated, new = result.items
@@ -62,7 +62,7 @@ async def a_message_id_repeated_within_one_write_is_stored_once(store: Subject) 
 
 
 @check("append")
-async def an_inner_id_that_is_there_is_not_stored_again(store: Subject) -> None:
+async def a_known_inner_id_is_not_stored_again(store: Subject) -> None:
     stored = (await store.append(REF, reply("a", inner_id="item-1"))).items[0]
     again = (await store.append(REF, reply("b", inner_id="item-1", message_id="new"))).items[0]
     expect_equal((again.stored, again.message_id), (False, stored.message_id))
@@ -76,7 +76,7 @@ async def the_message_id_counts_before_the_inner_id(store: Subject) -> None:
 
 
 @check("append")
-async def an_inner_id_does_not_make_doubles_of_messages_that_the_host_names_differently(
+async def messages_with_different_host_ids_are_no_duplicates_despite_one_inner_id(
     store: Subject,
 ) -> None:
     await store.append(REF, reply("a", message_id="m1", inner_id="i"))
@@ -86,14 +86,14 @@ async def an_inner_id_does_not_make_doubles_of_messages_that_the_host_names_diff
 
 
 @check("append")
-async def a_made_up_id_handed_back_by_the_host_is_recognised(store: Subject) -> None:
+async def a_generated_id_sent_back_by_the_host_is_recognised(store: Subject) -> None:
     message_id = (await store.append(REF, "a")).items[0].message_id
     again = (await store.append(REF, user("a", message_id=message_id))).items[0]
     expect_equal((again.stored, again.message_id), (False, message_id))
 
 
 @check("append")
-async def a_host_id_that_looks_like_a_coming_made_up_id_is_never_made_up(store: Subject) -> None:
+async def a_host_id_that_looks_like_a_future_generated_id_is_never_generated(store: Subject) -> None:
     tag, _, _ = (await store.append(REF, "a")).items[0].message_id.rpartition("-")
     await store.append(REF, user("b", message_id=f"{tag}-4"))
     await store.append(REF, *"cdef")
@@ -104,7 +104,7 @@ async def a_host_id_that_looks_like_a_coming_made_up_id_is_never_made_up(store: 
 
 
 @check("append")
-async def host_ids_that_only_resemble_made_up_ids_are_ordinary(store: Subject) -> None:
+async def host_ids_that_resemble_generated_ids_are_ordinary(store: Subject) -> None:
     for number, ending in enumerate(("0", "01", "-1", "", "1x", "٣", str(1 << 70))):
         ref = SessionRef("host", f"s{number}")
         tag, _, _ = (await store.append(ref, "a")).items[0].message_id.rpartition("-")
@@ -170,7 +170,7 @@ async def a_session_of_another_dialect_is_refused(store: Subject) -> None:
 
 
 @check("append")
-async def a_session_is_not_made_where_that_is_not_wanted(store: Subject) -> None:
+async def no_session_is_created_unless_wanted(store: Subject) -> None:
     await expect_raises(
         SessionMissing, store.append(REF, "a", create=False), "append(REF, 'a', create=False)"
     )
@@ -178,7 +178,7 @@ async def a_session_is_not_made_where_that_is_not_wanted(store: Subject) -> None
 
 
 @check("append")
-async def an_append_without_messages_makes_an_empty_session(store: Subject) -> None:
+async def an_append_without_messages_creates_an_empty_session(store: Subject) -> None:
     head = (await store.append(REF, session_key="key")).head
     expect_equal((head.message_count, head.turn_count, head.session_key), (0, 0, "key"))
     expect_equal(await store.store.session_by_key("host", "key"), head)
@@ -236,7 +236,7 @@ async def writes_that_are_refused_leave_those_around_them_alone(store: Subject) 
 
 
 @check("turns")
-async def what_comes_before_the_first_user_message_is_turn_one(store: Subject) -> None:
+async def messages_before_the_first_user_message_are_in_turn_one(store: Subject) -> None:
     await store.append(REF, reply("system", role="system"), "a", reply("b"), "c", reply("d"))
     expect_equal(await store.turns(REF), ["t1", "t1", "t1", "t2", "t2"])
 
@@ -284,7 +284,7 @@ async def a_name_on_a_heartbeat_opens_no_turn(store: Subject) -> None:
 
 
 @check("turns")
-async def turns_are_numbered_anew_after_truncation(store: Subject) -> None:
+async def turn_numbers_are_reused_after_truncation(store: Subject) -> None:
     ids = [item.message_id for item in (await store.append(REF, "a", reply("b"), "c", "d")).items]
     await store.write(Truncate(REF, ids[1]))
     head = (await store.append(REF, "e")).head

@@ -1,4 +1,4 @@
-"""Buffers of a session: episodes, and the ids of what was injected."""
+"""Buffers: episodes, and the ids of injected items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def push(buffer: BufferStore, *texts: str) -> list[int]:
 
 
 async def claimed_again(buffer: BufferStore) -> list[Episode]:
-    """What is claimed as soon as a lease has run out."""
+    """The episodes claimed once a lease has expired."""
     deadline = time.monotonic() + LEASE_LIMIT_S
     while not (found := (await buffer.claim(9, HOUR_MS))):
         expect(time.monotonic() < deadline)
@@ -91,7 +91,7 @@ async def row_ids_are_never_used_again(store: Subject) -> None:
 
 
 @check("episodes", needs=("buffer",))
-async def what_is_claimed_is_claimed_by_nobody_else(store: Subject) -> None:
+async def a_claimed_episode_is_claimed_by_nobody_else(store: Subject) -> None:
     one, two = (store.buffer(), store.buffer())
     await push(one, *"abcde")
     expect_equal(payloads(await one.claim(2, HOUR_MS)), [b"a", b"b"])
@@ -101,7 +101,7 @@ async def what_is_claimed_is_claimed_by_nobody_else(store: Subject) -> None:
 
 
 @check("episodes", needs=("buffer",))
-async def what_another_has_leased_is_neither_deleted_nor_cleared(store: Subject) -> None:
+async def another_claimants_episode_is_neither_deleted_nor_cleared(store: Subject) -> None:
     one, two = (store.buffer(), store.buffer())
     rowids = await push(one, "a", "b")
     await one.claim(1, HOUR_MS)
@@ -111,7 +111,7 @@ async def what_another_has_leased_is_neither_deleted_nor_cleared(store: Subject)
 
 
 @check("episodes", needs=("buffer",))
-async def a_lease_that_has_run_out_frees_its_episodes(store: Subject) -> None:
+async def an_expired_lease_frees_its_episodes(store: Subject) -> None:
     one, two = (store.buffer(), store.buffer())
     rowids = await push(one, "a", "b")
     expect_equal(len(await one.claim(2, 1)), 2)
@@ -129,7 +129,7 @@ async def a_claim_of_nothing_is_refused(store: Subject) -> None:
 
 
 @check("episodes", needs=("buffer",))
-async def many_claims_at_once_share_the_episodes_out(store: Subject) -> None:
+async def concurrent_claims_divide_the_episodes(store: Subject) -> None:
     buffers = [store.buffer() for _ in range(8)]
     await push(buffers[0], *map(str, range(40)))
 
@@ -151,7 +151,7 @@ async def deleting_a_session_erases_its_episodes(store: Subject) -> None:
 
 
 @check("episodes", needs=("buffer",))
-async def a_closed_buffer_is_of_no_more_use(store: Subject) -> None:
+async def a_closed_buffer_refuses_calls(store: Subject) -> None:
     buffer = store.buffer()
     await push(buffer, "a")
     await buffer.close()

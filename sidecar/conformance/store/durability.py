@@ -1,4 +1,4 @@
-"""What lasts beyond a process, and what several stores on the same data see."""
+"""Durability across reopening, and several stores on the same data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sidecar.store.writes import (
 )
 
 
-@check("last", needs=("durable",))
+@check("durability", needs=("durable",))
 async def messages_and_heads_are_as_they_were(store: Subject) -> None:
     """Messages, their ids, turns, times and the session's head are the same after reopening."""
     await store.append(REF, user("a", message_id="m", timestamp_ms=5), reply("b", inner_id="i"), "c")
@@ -33,32 +33,32 @@ async def messages_and_heads_are_as_they_were(store: Subject) -> None:
     expect_equal(await store.store.session(REF), head, "the head")
 
 
-@check("last", needs=("durable",))
+@check("durability", needs=("durable",))
 async def a_session_goes_on_where_it_ended(store: Subject) -> None:
-    """Positions and turns go on after reopening, and ids that were made up are not made up again."""
+    """Positions and turns continue after reopening, and generated ids are not generated again."""
     await store.append(REF, "a", "b")
     before = await store.ids(REF)
     await store.reopen()
     added = (await store.append(REF, "c")).items[0]
     expect_equal((added.position, added.turn_id), (3, "t3"), "position and turn")
-    expect(added.message_id not in before, f"the id {added.message_id} was made up twice")
+    expect(added.message_id not in before, f"the id {added.message_id} was generated twice")
     again = (await store.append(REF, user("a", message_id=before[0]))).items[0]
-    expect_equal(again.stored, False, "whether a made up id that came back was stored again")
+    expect_equal(again.stored, False, "whether a message with a generated id was stored again")
 
 
-@check("last", needs=("durable",))
+@check("durability", needs=("durable",))
 async def ids_of_removed_messages_never_come_again(store: Subject) -> None:
-    """Ids of messages that were removed before reopening are not made up again."""
+    """Ids of messages removed before reopening are not generated again."""
     await store.append(REF, "a", "b", "c")
     old = await store.ids(REF)
     await store.write(Truncate(REF, old[0]))
     await store.reopen()
     await store.append(REF, "d", "e", "f")
-    expect_equal(set(old) & set(await store.ids(REF)), {old[0]}, "ids that came before and after")
+    expect_equal(set(old) & set(await store.ids(REF)), {old[0]}, "ids in use before and after")
 
 
-@check("last", needs=("durable",))
-async def what_is_kept_beside_the_messages_lasts(store: Subject) -> None:
+@check("durability", needs=("durable",))
+async def session_state_lasts(store: Subject) -> None:
     """Facts, summaries, state, settings, session keys and advancement keys are there after reopening."""
     revision = (await store.append(REF, "a", "b", session_key="key", advancement_key="turn")).head.revision
     await store.write(SaveFacts(REF, revision, [(2, FACTS)]))
@@ -76,9 +76,9 @@ async def what_is_kept_beside_the_messages_lasts(store: Subject) -> None:
     expect_equal((await store.append(REF, "a", advancement_key="turn")).duplicate, True, "duplicate")
 
 
-@check("last", needs=("durable",))
+@check("durability", needs=("durable",))
 async def messages_without_facts_are_still_handed_out(store: Subject) -> None:
-    """Messages that lacked facts when the store was closed are handed out by the next one."""
+    """Messages that lacked facts when the store was closed are handed out after reopening."""
     await store.append(REF, "a", user("b", facts=FACTS), "c")
     await store.reopen()
     found = await store.store.without_facts(10)
@@ -87,9 +87,9 @@ async def messages_without_facts_are_still_handed_out(store: Subject) -> None:
     )
 
 
-@check("last", needs=("durable",))
+@check("durability", needs=("durable",))
 async def deletion_lasts(store: Subject) -> None:
-    """A deleted session is not there after reopening, and one made anew under its name has another uid."""
+    """A deleted session stays deleted after reopening, and a new one under its name has another uid."""
     uid = (await store.append(REF, "a", session_key="key")).head.uid
     await store.write(Delete(REF))
     await store.reopen()
@@ -98,7 +98,7 @@ async def deletion_lasts(store: Subject) -> None:
     expect((await store.append(REF, "b")).head.uid != uid, "the uid was used again")
 
 
-@check("last", needs=("durable",))
+@check("durability", needs=("durable",))
 async def forks_still_share_after_reopening(store: Subject) -> None:
     """A fork keeps what it shares when its parent is deleted after reopening."""
     await store.append(REF, "a", "b")
@@ -111,7 +111,7 @@ async def forks_still_share_after_reopening(store: Subject) -> None:
     expect_equal(await store.messages(CHILD), before, "the messages of the fork")
 
 
-@check("last", needs=("durable",))
+@check("durability", needs=("durable",))
 async def everything_acknowledged_before_closing_is_there(store: Subject) -> None:
     """Every write that was told to be done before the store was closed is there after reopening."""
     done: list[str] = []
@@ -127,9 +127,9 @@ async def everything_acknowledged_before_closing_is_there(store: Subject) -> Non
     expect_equal(await store.ids(REF), done, "the ids of the messages")
 
 
-@check("last", needs=("durable", "search"))
-async def what_was_stored_before_is_found(store: Subject) -> None:
-    """A search finds what was stored before reopening, and what was added since."""
+@check("durability", needs=("durable", "search"))
+async def earlier_messages_are_found(store: Subject) -> None:
+    """A search finds messages stored before and after reopening."""
     await store.append(REF, *[f"kiwi number {number}" for number in range(20)])
     await store.reopen()
     await store.append(REF, "lemon and kiwi")
@@ -147,20 +147,20 @@ async def read_texts(store: SessionStore, ref: SessionRef = REF) -> list[str]:
 
 
 @check("share", needs=("shared",))
-async def one_reads_what_the_other_has_acknowledged(store: Subject) -> None:
-    """What one store has acknowledged is read by the other at once, and added to."""
+async def one_store_reads_writes_that_the_other_has_acknowledged(store: Subject) -> None:
+    """A write acknowledged by one store is at once visible to the other, which can append to it."""
     other = await store.another()
     for number in range(10):
         writer, reader = (store.store, other) if number % 2 else (other, store.store)
         added = await append_to(writer, REF, [str(number)])
         expect_equal(added.items[0].position, number + 1, "the position")
-        expect_equal(await read_texts(reader), [str(each) for each in range(number + 1)], "what is read")
-        expect_equal(await reader.session(REF), added.head, "the head that is read")
+        expect_equal(await read_texts(reader), [str(each) for each in range(number + 1)], "the texts read")
+        expect_equal(await reader.session(REF), added.head, "the head read")
 
 
 @check("share", needs=("shared",))
-async def writes_at_once_keep_one_order_without_loss_or_doubles(store: Subject) -> None:
-    """Two stores that append to the same sessions at once lose, double and disorder nothing."""
+async def concurrent_writes_keep_one_order_without_loss_or_duplicates(store: Subject) -> None:
+    """Two stores that append to the same sessions at once lose, duplicate and reorder nothing."""
     stores = {"left": store.store, "right": await store.another()}
     refs = [SessionRef("host", f"s{number}") for number in range(4)]
 
@@ -181,45 +181,45 @@ async def writes_at_once_keep_one_order_without_loss_or_doubles(store: Subject) 
 
 
 @check("share", needs=("shared",))
-async def a_session_that_both_make_at_once_is_one(store: Subject) -> None:
-    """Two stores that append to a session which is not there yet make one session."""
+async def a_session_that_both_create_at_once_is_one(store: Subject) -> None:
+    """Two stores that append to a new session at once create one session."""
     stores = [store.store, await store.another()]
     for number in range(ROUNDS):
         ref = SessionRef("host", f"s{number}")
         added = await asyncio.gather(*(append_to(each, ref, ["a"]) for each in stores))
         expect_equal(sorted(each.items[0].position for each in added), [1, 2], "the positions")
-        expect_equal(len({each.head.uid for each in added}), 1, "the number of sessions made")
+        expect_equal(len({each.head.uid for each in added}), 1, "the number of sessions created")
 
 
 @check("share", needs=("shared",))
 async def a_message_id_is_stored_once(store: Subject) -> None:
-    """A message id that both stores are given is stored once."""
+    """A message id sent to both stores is stored once."""
     stores = [store.store, await store.another()]
     for number in range(ROUNDS):
         message = [user("a", message_id=f"m{number}")]
         added = await asyncio.gather(*(append_to(each, REF, message) for each in stores))
-        expect_equal(sorted(each.items[0].stored for each in added), [False, True], "what was stored")
+        expect_equal(sorted(each.items[0].stored for each in added), [False, True], "whether it was stored")
     expect_equal(len(await store.ids(REF)), ROUNDS, "the number of messages")
 
 
 @check("share", needs=("shared",))
 async def an_advancement_key_takes_effect_once(store: Subject) -> None:
-    """An advancement key that both stores are given takes effect once."""
+    """An advancement key sent to both stores takes effect once."""
     stores = [store.store, await store.another()]
     for number in range(ROUNDS):
         added = await asyncio.gather(
             *(append_to(each, REF, ["a"], advancement_key=f"k{number}") for each in stores)
         )
-        expect_equal(sorted(each.duplicate for each in added), [False, True], "what was a duplicate")
+        expect_equal(sorted(each.duplicate for each in added), [False, True], "whether it was a duplicate")
     expect_equal(len(await store.ids(REF)), ROUNDS, "the number of messages")
 
 
 @check("share", needs=("shared",))
 async def deletion_by_one_holds_for_the_other(store: Subject) -> None:
-    """What one store deletes is gone for the other, which makes the session anew."""
+    """A session deleted by one store is gone for the other, which can create it again."""
     other = await store.another()
     before = await store.append(REF, "a", session_key="key")
-    expect_equal(await read_texts(other), ["a"], "what is read before")
+    expect_equal(await read_texts(other), ["a"], "the texts before the deletion")
     await store.write(Delete(REF))
     expect_equal(await other.session(REF), None, "the session")
     expect_equal(await other.session_by_key("host", "key"), None, "the session by its key")
@@ -230,7 +230,7 @@ async def deletion_by_one_holds_for_the_other(store: Subject) -> None:
 
 @check("share", needs=("shared",))
 async def an_agent_bound_by_one_is_bound_for_the_other(store: Subject) -> None:
-    """A session that one store has bound to an agent is not another agent's in the other store."""
+    """A session that one store has bound to an agent is closed to other agents in the other store."""
     other = await store.another()
     await store.append(REF, "a")
     expect_found(await other.session(REF), "the session")
@@ -241,7 +241,7 @@ async def an_agent_bound_by_one_is_bound_for_the_other(store: Subject) -> None:
 
 @check("share", needs=("shared",))
 async def facts_for_messages_that_the_other_has_rewritten_are_dropped(store: Subject) -> None:
-    """Facts that were worked out before another store rewrote the session are not kept."""
+    """Facts computed before another store rewrote the session are dropped."""
     other = await store.another()
     added = await store.append(REF, "a", "b")
     await other.session(REF)
@@ -252,7 +252,7 @@ async def facts_for_messages_that_the_other_has_rewritten_are_dropped(store: Sub
 
 
 @check("share", needs=("shared",))
-async def a_fork_by_one_keeps_what_the_other_takes_from_the_parent(store: Subject) -> None:
+async def a_fork_keeps_messages_that_the_other_store_truncates(store: Subject) -> None:
     """A fork made in one store keeps its messages when the other truncates the parent."""
     other = await store.another()
     added = await store.append(REF, "a", "b", "c")
@@ -265,18 +265,18 @@ async def a_fork_by_one_keeps_what_the_other_takes_from_the_parent(store: Subjec
 
 
 @check("share", needs=("search", "shared"))
-async def one_finds_what_the_other_has_stored(store: Subject) -> None:
-    """A search in one store finds what the other has acknowledged, and not what it has deleted."""
+async def one_store_finds_messages_of_the_other(store: Subject) -> None:
+    """A search in one store finds what the other has acknowledged, and nothing that it has deleted."""
     other = await store.another()
     for number in range(5):
         await append_to(other, REF, [f"kiwi token{number}x"])
-        expect_equal(await store.positions(f"token{number}x"), [number + 1], "what is found")
+        expect_equal(await store.positions(f"token{number}x"), [number + 1], "the positions found")
     await other.write(Delete(REF))
-    expect_equal(await store.positions("kiwi"), [], "what is found after the deletion")
+    expect_equal(await store.positions("kiwi"), [], "the positions found after the deletion")
 
 
 @check("share", needs=("buffer", "shared"))
-async def episodes_are_claimed_by_one_of_both(store: Subject) -> None:
+async def an_episode_is_claimed_by_one_store_only(store: Subject) -> None:
     """An episode that one store has leased is not leased by the other."""
     stores = [store.store, await store.another()]
     for number in range(40):
@@ -284,4 +284,4 @@ async def episodes_are_claimed_by_one_of_both(store: Subject) -> None:
     buffers = [store.buffer(store=each) for each in stores for _ in range(2)]
     found = await asyncio.gather(*(buffer.claim(10, HOUR_MS) for buffer in buffers))
     claimed = [int(episode.payload) for each in found for episode in each]
-    expect_equal(sorted(claimed), list(range(40)), "what was claimed")
+    expect_equal(sorted(claimed), list(range(40)), "the episodes claimed")

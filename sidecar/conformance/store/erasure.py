@@ -1,4 +1,4 @@
-"""Erasure of sessions and namespaces, and of what has expired."""
+"""Truncation, deletion, and expiry of sessions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sidecar.store.writes import (
 
 
 @check("erase")
-async def truncation_removes_what_is_behind_a_message(store: Subject) -> None:
+async def truncation_removes_the_messages_after_one(store: Subject) -> None:
     ids = [item.message_id for item in (await store.append(REF, "a", "b", "c")).items]
     expect_equal(await store.write(Truncate(REF, ids[0])), 2)
     expect_equal(await store.texts(REF), ["a"])
@@ -41,7 +41,7 @@ async def truncation_without_a_message_removes_all(store: Subject) -> None:
 
 
 @check("erase")
-async def truncation_behind_the_last_message_changes_nothing(store: Subject) -> None:
+async def truncation_after_the_last_message_changes_nothing(store: Subject) -> None:
     added = await store.append(REF, "a")
     expect_equal(await store.write(Truncate(REF, added.items[0].message_id)), 0)
     expect_equal(await store.store.session(REF), added.head)
@@ -69,7 +69,7 @@ async def a_host_id_may_be_used_again_after_its_message_was_removed(store: Subje
 
 
 @check("erase")
-async def truncation_raises_the_revision_and_removes_summaries_that_reach_behind(store: Subject) -> None:
+async def truncation_raises_the_revision_and_removes_summaries_of_removed_messages(store: Subject) -> None:
     added = await store.append(REF, *"abcd")
     for node in (summary("low", 1, 2), summary("high", 2, 3)):
         await store.write(AddSummary(REF, node, revision=added.head.revision))
@@ -138,7 +138,7 @@ async def deletion_erases_everything_under_the_name(store: Subject) -> None:
 
 
 @check("erase")
-async def deletion_of_what_is_not_there_says_so(store: Subject) -> None:
+async def deleting_a_missing_session_returns_false(store: Subject) -> None:
     await store.write(SaveState(REF, "pins", b"1"))
     expect_equal(await store.write(Delete(REF)), False)
     expect_equal(await store.store.state(REF, "pins"), None)
@@ -153,7 +153,7 @@ async def settings_of_an_agent_outlive_a_session_of_the_same_name(store: Subject
 
 
 @check("erase")
-async def a_session_made_anew_is_another(store: Subject) -> None:
+async def a_recreated_session_is_a_new_one(store: Subject) -> None:
     before = (await store.append(REF, "a")).head
     message_id = (await store.ids(REF))[0]
     await store.write(Delete(REF))
@@ -164,7 +164,7 @@ async def a_session_made_anew_is_another(store: Subject) -> None:
 
 
 FOR_EVER = 1 << 60
-"""A time that no session is changed after."""
+"""A time after every change."""
 
 
 async def _until_later(result: AppendResult) -> None:
@@ -202,7 +202,7 @@ async def a_long_session_is_gone_after_the_first_step_and_erased_in_several(stor
 
 
 @check("expire")
-async def what_is_being_erased_comes_first_and_can_be_gone_on_with(store: Subject) -> None:
+async def an_unfinished_erasure_comes_first_and_can_be_resumed(store: Subject) -> None:
     await store.append(OTHER, "other")
     head = (await store.append(REF, *map(str, range(25)))).head
     await _step(store, head)
@@ -217,7 +217,7 @@ async def what_is_being_erased_comes_first_and_can_be_gone_on_with(store: Subjec
 
 @check("expire")
 async def a_session_that_has_changed_stays(store: Subject) -> None:
-    """A session that has changed since it was chosen stays."""
+    """A session that has changed since it was selected for expiry stays."""
     head = (await store.append(REF, "a")).head
     await store.append(REF, "b")
     expect_equal(await _step(store, head), Expiry("changed"), "the outcome for a session with a new message")
@@ -245,20 +245,20 @@ async def forks_keep_what_they_share_with_an_erased_session(store: Subject) -> N
 
 
 @check("expire")
-async def idle_sessions_are_told_longest_idle_first(store: Subject) -> None:
-    """Idle sessions are told, those first that were not changed for longest."""
+async def idle_sessions_are_listed_longest_idle_first(store: Subject) -> None:
+    """Idle sessions are listed in the order of their last change, oldest first."""
     await _until_later(await store.append(REF, "a"))
     await _until_later(await store.append(OTHER, "b"))
     newest = (await store.append(REF, "c")).head.updated_ms
     idle = await store.store.idle_sessions(FOR_EVER, 10)
     expect_equal([each.ref for each in idle], [OTHER, REF], "all sessions")
-    expect_equal(len(await store.store.idle_sessions(FOR_EVER, 1)), 1, "how many are told with a limit of 1")
+    expect_equal(len(await store.store.idle_sessions(FOR_EVER, 1)), 1, "number of sessions with a limit of 1")
     idle = await store.store.idle_sessions(newest, 10)
-    expect_equal([each.ref for each in idle], [OTHER], "sessions that were changed before the newest")
+    expect_equal([each.ref for each in idle], [OTHER], "sessions last changed before the newest")
 
 
 @check("expire")
-async def the_used_bytes_follow_what_is_kept(store: Subject) -> None:
+async def used_bytes_follow_the_stored_data(store: Subject) -> None:
     empty = await store.store.used_bytes()
     head = (await store.append(REF, *[os.urandom(50_000).hex() for _ in range(9)])).head
     filled = await store.store.used_bytes()

@@ -1,4 +1,4 @@
-"""Sessions that share their beginnings."""
+"""Forks, which share the start of their parent's history."""
 
 from sidecar.conformance.kit import expect, expect_equal, expect_found, expect_raises
 from sidecar.conformance.store.samples import CHILD, GRANDCHILD, OTHER, REF, reply, summary, user
@@ -51,7 +51,7 @@ async def messages_before_the_fork_are_known_to_the_child_by_their_ids(store: Su
 
 
 @check("fork")
-async def a_message_that_the_parent_got_later_is_none_of_the_childs(store: Subject) -> None:
+async def a_later_message_of_the_parent_is_not_the_childs(store: Subject) -> None:
     await store.append(REF, "a")
     await store.write(Fork(REF, CHILD, None))
     late = (await store.append(REF, reply("late", message_id="late", inner_id="inner"))).items[0]
@@ -64,7 +64,7 @@ async def a_message_that_the_parent_got_later_is_none_of_the_childs(store: Subje
 
 
 @check("fork")
-async def an_id_made_up_for_a_parent_that_is_gone_is_still_none_of_the_hosts(store: Subject) -> None:
+async def an_id_generated_for_a_deleted_parent_is_still_not_the_hosts(store: Subject) -> None:
     await store.append(REF, reply("a", inner_id="inner"))
     await store.write(Fork(REF, CHILD, None))
     await store.write(Delete(REF))
@@ -86,7 +86,7 @@ async def forks_of_forks_read_through_all_of_them(store: Subject) -> None:
 
 
 @check("fork")
-async def what_a_fork_has_outlives_truncation_of_its_parent(store: Subject) -> None:
+async def messages_of_a_fork_outlive_truncation_of_its_parent(store: Subject) -> None:
     ids = [item.message_id for item in (await store.append(REF, "a", "b", "c", "d")).items]
     for child, end in ((CHILD, ids[2]), (OTHER, ids[3])):
         await store.write(Fork(REF, child, end))
@@ -99,7 +99,7 @@ async def what_a_fork_has_outlives_truncation_of_its_parent(store: Subject) -> N
 
 
 @check("fork")
-async def what_forks_have_outlives_deletion_of_their_parent(store: Subject) -> None:
+async def messages_of_forks_outlive_deletion_of_their_parent(store: Subject) -> None:
     ids = [
         item.message_id
         for item in (await store.append(REF, "a", user("b", facts=Facts(7, 0, 0, 0)), "c")).items
@@ -181,19 +181,19 @@ async def state_and_settings_come_along_and_then_part(store: Subject) -> None:
 
 
 @check("fork")
-async def state_that_can_be_worked_out_anew_stays_behind(store: Subject) -> None:
-    """State whose name begins with `DERIVED` is not copied, however much of it there is."""
+async def derived_state_is_not_copied_to_a_fork(store: Subject) -> None:
+    """A fork does not copy state whose name starts with `DERIVED`."""
     await store.append(REF, "a")
     await store.write(SaveState(REF, DERIVED + "vectors.0", b"1"))
     await store.write(SaveState(REF, "not." + DERIVED, b"2"))
     await store.write(Fork(REF, CHILD, None))
-    expect_equal(await store.store.state(CHILD, DERIVED + "vectors.0"), None, "the state worked out")
+    expect_equal(await store.store.state(CHILD, DERIVED + "vectors.0"), None, "the derived state")
     expect_equal(await store.store.state(CHILD, "not." + DERIVED), b"2", "the other state")
     expect_equal(await store.store.state(REF, DERIVED + "vectors.0"), b"1", "the state of the parent")
 
 
 @check("fork")
-async def a_fork_is_its_parents_agents(store: Subject) -> None:
+async def a_fork_belongs_to_its_parents_agent(store: Subject) -> None:
     await store.append(REF, "a")
     expect_equal((await store.write(Fork(REF, CHILD, None, agent_id="ann"))).agent_id, "ann")
     await expect_raises(

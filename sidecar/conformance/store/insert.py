@@ -1,4 +1,4 @@
-"""Messages that are stored in front of others."""
+"""Messages inserted before others."""
 
 from sidecar.conformance.kit import expect, expect_equal, expect_found, expect_raises
 from sidecar.conformance.store.samples import CHILD, REF, reply, user
@@ -9,7 +9,7 @@ from sidecar.store.writes import AddSummary, Fork, Truncate
 
 
 @check("insert")
-async def a_message_goes_behind_the_position_it_names(store: Subject) -> None:
+async def a_message_goes_after_the_position_it_names(store: Subject) -> None:
     await store.append(REF, "a", "b", "c")
     result = await store.append(REF, reply("x", after=2))
     expect_equal(await store.texts(REF), ["a", "b", "x", "c"])
@@ -57,7 +57,7 @@ async def an_inserted_message_joins_the_turn_it_follows(store: Subject) -> None:
 
 
 @check("insert")
-async def behind_the_last_message_is_the_end_without_a_new_turn(store: Subject) -> None:
+async def inserting_after_the_last_message_opens_no_turn(store: Subject) -> None:
     head = (await store.append(REF, "a")).head
     result = await store.append(REF, user("b", after=1))
     expect_equal((result.items[0].turn_id, result.head.revision), ("t1", head.revision))
@@ -76,7 +76,7 @@ async def the_revision_rises_where_messages_move(store: Subject) -> None:
 
 
 @check("insert")
-async def doubles_are_recognised_and_told_their_new_position(store: Subject) -> None:
+async def duplicates_are_recognised_and_get_their_new_position(store: Subject) -> None:
     await store.append(REF, "a", user("b", message_id="m"))
     result = await store.append(
         REF,
@@ -90,7 +90,7 @@ async def doubles_are_recognised_and_told_their_new_position(store: Subject) -> 
 
 
 @check("insert")
-async def doubles_by_inner_id_within_a_write_follow_the_same_rule(store: Subject) -> None:
+async def duplicates_by_inner_id_within_a_write_follow_the_same_rule(store: Subject) -> None:
     await store.append(REF, "a", "b")
     result = await store.append(
         REF,
@@ -103,7 +103,7 @@ async def doubles_by_inner_id_within_a_write_follow_the_same_rule(store: Subject
 
 
 @check("insert")
-async def a_place_that_is_not_there_is_refused_without_effect(store: Subject) -> None:
+async def a_missing_place_is_refused_without_effect(store: Subject) -> None:
     await store.append(REF, "a", "b")
     for after in (-1, 3):
         await expect_raises(
@@ -116,7 +116,7 @@ async def a_place_that_is_not_there_is_refused_without_effect(store: Subject) ->
 
 
 @check("insert")
-async def a_place_in_a_session_that_is_not_there_makes_no_session(store: Subject) -> None:
+async def a_place_in_a_missing_session_creates_no_session(store: Subject) -> None:
     await expect_raises(
         MessageMissing, store.append(REF, reply("x", after=1)), "append(REF, reply('x', after=1))"
     )
@@ -154,7 +154,7 @@ async def facts_stay_with_their_messages(store: Subject) -> None:
 
 
 @check("insert")
-async def a_fork_keeps_what_it_had_when_its_parent_is_put_into(store: Subject) -> None:
+async def insertions_into_a_parent_leave_its_fork_alone(store: Subject) -> None:
     await store.append(REF, "a", "b", "c")
     await store.write(Fork(REF, CHILD, None))
     before = await store.messages(CHILD)
@@ -164,7 +164,7 @@ async def a_fork_keeps_what_it_had_when_its_parent_is_put_into(store: Subject) -
 
 
 @check("insert")
-async def a_parent_keeps_what_it_had_when_its_fork_is_put_into(store: Subject) -> None:
+async def insertions_into_a_fork_leave_its_parent_alone(store: Subject) -> None:
     await store.append(REF, "a", "b", "c")
     await store.write(Fork(REF, CHILD, None))
     before = await store.messages(REF)

@@ -1,4 +1,4 @@
-"""Places for the stores that come with the package, and for one that everybody can try the suite on."""
+"""Places for the stores that come with the package."""
 
 import os
 import shutil
@@ -10,11 +10,11 @@ from sidecar.store.contract import SessionStore
 from sidecar.store.search import Extract
 
 POSTGRES_URL = "CONTEXT_SIDECAR_CHECK_POSTGRES_URL"
-"""Environment variable: a connection to a server on which databases may be made for the checks."""
+"""Environment variable with the URL of a PostgreSQL server on which checks may create databases."""
 
 
 class MemoryPlace:
-    """A process's memory."""
+    """The memory of this process."""
 
     capabilities = ("search", "regex", "buffer")
 
@@ -27,7 +27,7 @@ class MemoryPlace:
 
 
 class SQLitePlace:
-    """A file in a temporary folder."""
+    """A database file in a temporary folder."""
 
     capabilities = ("durable", "shared", "search", "regex", "buffer")
 
@@ -44,14 +44,14 @@ class SQLitePlace:
 
 
 class PostgresPlace:
-    """A database of its own, made for the check and dropped after it."""
+    """A PostgreSQL database created for one check and dropped after it."""
 
     capabilities = SQLitePlace.capabilities
 
     def __init__(self) -> None:
         url = os.environ.get(POSTGRES_URL)
         if not url:
-            raise LookupError(f"set {POSTGRES_URL} to a server on which databases may be made and dropped")
+            raise LookupError(f"set {POSTGRES_URL} to a server where databases may be created and dropped")
         self._url = url
         self._name = f"context_sidecar_check_{os.urandom(6).hex()}"
         self._on_server(f"CREATE DATABASE {self._name} ENCODING 'UTF8' TEMPLATE template0")

@@ -1,4 +1,4 @@
-"""Messages and names that checks store."""
+"""Sample sessions, messages and summaries."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ GRANDCHILD = SessionRef("host", "grandchild")
 FACTS = Facts(12, -(1 << 63), (1 << 63) - 1, 0)
 
 TOOL_MARK = "\u2063"
-"""In the bodies of checks, names of tools stand behind this mark."""
+"""Separates the text of a sample body from the tool names after it."""
 
 
 def user(text: str, **members: Any) -> NewMessage:
@@ -28,7 +28,7 @@ def reply(text: str, role: str = "assistant", **members: Any) -> NewMessage:
 
 
 def summary(node_id: str, first: int, last: int, depth: int = 0, text: str = "t") -> SummaryNode:
-    """A summary of these positions."""
+    """A summary of the positions from `first` to `last`."""
     return SummaryNode(
         node_id=node_id,
         first_position=first,
@@ -43,6 +43,6 @@ def summary(node_id: str, first: int, last: int, depth: int = 0, text: str = "t"
 
 
 def extract(_session: SessionRecord, body: bytes) -> Searchable:
-    """The text of a body, and its tools."""
+    """The text of a sample body, and its tool names."""
     text, *tools = body.decode("utf-8", "replace").split(TOOL_MARK)
     return Searchable(text, tuple(tools))

@@ -1,4 +1,4 @@
-"""Searches: words, literals and patterns, and searches of a part of a session."""
+"""Searches for words, literals and regular expressions, with and without filters."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def odd_queries_find_nothing_and_break_nothing(store: Subject) -> None:
 
 
 @check("words", needs=("search",))
-async def a_long_question_is_answered_by_its_telling_words(store: Subject) -> None:
+async def a_long_question_is_answered_by_its_significant_words(store: Subject) -> None:
     await store.append(REF, "the launch codename is heliotrope", "unrelated chatter")
     question = "please remember and tell me " * 300 + " heliotrope " + "word" * 5
     expect_equal((await store.positions(question))[0], 1)
@@ -132,7 +132,7 @@ async def the_limit_cuts_and_the_cursor_goes_on_without_gaps_or_repeats(store: S
 
 
 @check("words", needs=("search",))
-async def searching_where_there_is_nothing_finds_nothing(store: Subject) -> None:
+async def searching_an_empty_range_finds_nothing(store: Subject) -> None:
     expect_equal((await store.search("anything")).hits, [])
     await store.append(REF, "a")
     expect_equal((await store.search("a", limit=0)).hits, [])
@@ -140,7 +140,7 @@ async def searching_where_there_is_nothing_finds_nothing(store: Subject) -> None
 
 
 @check("words", needs=("search",))
-async def what_was_just_stored_is_found(store: Subject) -> None:
+async def new_messages_are_found_at_once(store: Subject) -> None:
     for index in range(40):
         await store.append(REF, user(f"token{index}x {TOOL_MARK}"))
         expect_equal(await store.positions(f"token{index}x"), [index + 1])
@@ -175,7 +175,7 @@ async def parts_of_chinese_japanese_and_korean_text_are_found(store: Subject) ->
 
 
 @check("literal", needs=("search",))
-async def the_order_is_that_of_the_session_or_from_the_newest_backwards(store: Subject) -> None:
+async def results_come_in_session_order_or_newest_first(store: Subject) -> None:
     await store.append(REF, *["plum"] * 5)
     expect_equal(await store.positions("lum", "literal"), [1, 2, 3, 4, 5])
     expect_equal(await store.positions("lum", "literal", newest_first=True, limit=3), [5, 4, 3])
@@ -215,7 +215,7 @@ async def a_cursor_from_before_the_session_was_rewritten_is_refused(store: Subje
 
 
 @check("literal", needs=("search",))
-async def a_cursor_that_is_none_is_refused(store: Subject) -> None:
+async def an_invalid_cursor_is_refused(store: Subject) -> None:
     await store.append(REF, "plum")
     for cursor in ("", "x", "s1.2", "s1.2.3.4", "s1.-2.3", "s1.².3", "s" + "9" * 99):
         await expect_raises(
@@ -254,14 +254,14 @@ async def an_expression_is_matched_against_the_text_as_written(store: Subject) -
 
 
 @check("literal", needs=("regex", "search"))
-async def an_expression_that_backtracks_elsewhere_takes_no_time(store: Subject) -> None:
+async def an_expression_that_backtracks_elsewhere_takes_linear_time(store: Subject) -> None:
     await store.append(REF, "a" * 30000 + "!", "x")
     expect_equal(await store.positions("(a+)+$", "regex"), [])
     expect_equal(await store.positions("(a|aa|a?)*b", "regex"), [])
 
 
 @check("literal", needs=("regex", "search"))
-async def an_expression_that_is_none_is_refused_with_the_reason(store: Subject) -> None:
+async def an_invalid_expression_is_refused(store: Subject) -> None:
     await store.append(REF, "plum")
     for pattern in BROKEN:
         await expect_raises(SearchError, store.search(pattern, "regex"), "search(pattern, 'regex')")
@@ -284,21 +284,21 @@ async def fill(store: Subject) -> None:
 
 
 async def expect_positions(store: Subject, expected: list[int], **members: object) -> None:
-    """Demand that every kind of search finds these."""
+    """Require that every kind of search finds exactly these positions."""
     for kind in KINDS:
         found = sorted(await store.positions("plum", kind, limit=100, **members))
         expect_equal(found, expected, f"positions found by {kind} with {members}")
 
 
-@check("narrow", needs=("search",))
+@check("filters", needs=("search",))
 async def only_positions_in_the_range_are_found(store: Subject) -> None:
-    """A range of positions includes both ends, and nothing beyond."""
+    """A range of positions includes both ends and nothing beyond."""
     await fill(store)
     await expect_positions(store, list(range(7, 24)), first=7, last=23)
 
 
-@check("narrow", needs=("search",))
-async def only_the_roles_asked_for_are_found(store: Subject) -> None:
+@check("filters", needs=("search",))
+async def only_the_requested_roles_are_found(store: Subject) -> None:
     """Messages of other roles are not found."""
     await fill(store)
     both = [each for each in range(1, COUNT + 1) if each % 3 != 2]
@@ -307,42 +307,42 @@ async def only_the_roles_asked_for_are_found(store: Subject) -> None:
     await expect_positions(store, [], roles=("nobody",))
 
 
-@check("narrow", needs=("search",))
+@check("filters", needs=("search",))
 async def only_messages_of_the_tool_are_found(store: Subject) -> None:
-    """Messages without the tool are not found; its name is meant as a whole."""
+    """Messages without the tool are not found; its name must match as a whole."""
     await fill(store)
     expected = [each for each in range(1, COUNT + 1) if each % 6 in (5, 0)]
     await expect_positions(store, expected, tool="bash")
     await expect_positions(store, [], tool="read")
 
 
-@check("narrow", needs=("search",))
+@check("filters", needs=("search",))
 async def only_messages_of_the_turn_are_found(store: Subject) -> None:
-    """Messages of other turns are not found, whatever the turn is called."""
+    """Messages of other turns are not found, whatever the name of the turn."""
     await fill(store)
     await expect_positions(store, [10, 11, 12], turn_id="turn\n9")
     await expect_positions(store, [], turn_id="t4")
 
 
-@check("narrow", needs=("search",))
-async def only_messages_of_the_time_are_found(store: Subject) -> None:
-    """A range of times includes both ends, and nothing beyond."""
+@check("filters", needs=("search",))
+async def only_messages_in_the_time_range_are_found(store: Subject) -> None:
+    """A time range includes both ends and nothing beyond."""
     await fill(store)
     await expect_positions(store, list(range(11, 22)), since_ms=1010, until_ms=1020)
     await expect_positions(store, [], until_ms=999)
 
 
-@check("narrow", needs=("search",))
-async def everything_asked_for_must_hold_at_once(store: Subject) -> None:
-    """Several conditions are met by the messages that meet each of them."""
+@check("filters", needs=("search",))
+async def all_filters_apply_at_once(store: Subject) -> None:
+    """Only messages that match all filters are found."""
     await fill(store)
     expected = [each for each in range(12, 51) if each % 6 == 0]
     await expect_positions(store, expected, roles=("tool",), tool="bash", since_ms=1010, last=50)
 
 
-@check("narrow", needs=("search",))
+@check("filters", needs=("search",))
 async def another_agent_finds_nothing_in_a_session(store: Subject) -> None:
-    """A search by another agent than the session's is refused by the store."""
+    """A search by an agent that does not own the session is refused."""
     await store.append(REF, "plum", agent_id="ann")
     await expect_positions(store, [1], agent_id="ann")
     await expect_positions(store, [1])

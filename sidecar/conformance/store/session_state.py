@@ -1,4 +1,4 @@
-"""What is stored of a session in addition to its messages: facts, summaries, state, settings."""
+"""What a session stores in addition to its messages: facts, summaries, state, settings."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ async def tokens(store: Subject, ref: SessionRef) -> list[int | None]:
     return [row.facts and row.facts.tokens for row in await store.store.keyed(ref, 1, 99)]
 
 
-@check("beside")
+@check("state")
 async def facts_given_with_a_message_are_kept(store: Subject) -> None:
     await store.append(REF, user("a", facts=FACTS), "b")
     expect_equal([row.facts for row in await store.store.keyed(REF, 1, 2)], [FACTS, None])
 
 
-@check("beside")
+@check("state")
 async def facts_are_saved_by_position(store: Subject) -> None:
     revision = (await store.append(REF, "a", "b", "c")).head.revision
     await store.write(SaveFacts(REF, revision, [(3, FACTS), (1, Facts(1, 0, 0, 0)), (9, FACTS)]))
@@ -43,7 +43,7 @@ async def facts_are_saved_by_position(store: Subject) -> None:
     expect_equal(await tokens(store, REF), [2, None, 12], "tokens(REF)")
 
 
-@check("beside")
+@check("state")
 async def facts_for_messages_that_moved_are_dropped(store: Subject) -> None:
     revision = (await store.append(REF, "a", "b")).head.revision
     await store.append(REF, reply("x", after=1))
@@ -52,7 +52,7 @@ async def facts_for_messages_that_moved_are_dropped(store: Subject) -> None:
     expect_equal(await tokens(store, REF), [None] * 3, "tokens(REF)")
 
 
-@check("beside")
+@check("state")
 async def facts_are_saved_through_a_fork_for_all_who_share_the_message(store: Subject) -> None:
     await store.append(REF, "a", "b")
     head = await store.write(Fork(REF, CHILD, None))
@@ -64,7 +64,7 @@ async def facts_are_saved_through_a_fork_for_all_who_share_the_message(store: Su
     )
 
 
-@check("beside")
+@check("state")
 async def messages_without_facts_are_handed_out_until_they_have_them(store: Subject) -> None:
     await store.append(REF, "a", user("b", facts=FACTS), "c")
     await store.append(CHILD, "d", message_format="anthropic")
@@ -80,7 +80,7 @@ async def messages_without_facts_are_handed_out_until_they_have_them(store: Subj
     expect_equal([texts(batch[3]) for batch in await store.store.without_facts(10)], [["e"]])
 
 
-@check("beside")
+@check("state")
 async def messages_are_handed_out_again_while_nobody_has_saved_their_facts(store: Subject) -> None:
     revision = (await store.append(REF, "a", "b", "c")).head.revision
     first = await store.store.without_facts(10)
@@ -89,14 +89,14 @@ async def messages_are_handed_out_again_while_nobody_has_saved_their_facts(store
     expect_equal([texts(batch[3]) for batch in await store.store.without_facts(10)], [["a", "c"]])
 
 
-@check("beside")
-async def no_more_messages_without_facts_are_handed_out_than_asked_for(store: Subject) -> None:
+@check("state")
+async def no_more_messages_without_facts_are_handed_out_than_requested(store: Subject) -> None:
     await store.append(REF, *"abcdefgh")
     found = await store.store.without_facts(3)
     expect_equal([texts(batch[3]) for batch in found], [["a", "b", "c"]])
 
 
-@check("beside")
+@check("state")
 async def messages_copied_for_a_fork_still_lack_their_facts(store: Subject) -> None:
     await store.append(REF, "a", "b")
     await store.write(Fork(REF, CHILD, None))
@@ -107,7 +107,7 @@ async def messages_copied_for_a_fork_still_lack_their_facts(store: Subject) -> N
     )
 
 
-@check("beside")
+@check("state")
 async def summaries_come_by_position_and_depth(store: Subject) -> None:
     revision = (await store.append(REF, *"abcdef")).head.revision
     nodes = [summary("n3", 5, 6), summary("n4", 1, 4, depth=1), summary("n1", 1, 2), summary("n2", 3, 4)]
@@ -116,15 +116,15 @@ async def summaries_come_by_position_and_depth(store: Subject) -> None:
     expect_equal(await store.store.summaries(REF), [nodes[2], nodes[1], nodes[3], nodes[0]])
 
 
-@check("beside")
+@check("state")
 async def summaries_come_without_texts_where_none_are_wanted(store: Subject) -> None:
     revision = (await store.append(REF, *"abcd")).head.revision
-    told = summary("n1", 1, 2)
-    await store.write(AddSummary(REF, structs.replace(told, text="what was said"), revision=revision))
-    expect_equal(await store.store.summaries(REF, texts=False), [structs.replace(told, text="")])
+    node = summary("n1", 1, 2)
+    await store.write(AddSummary(REF, structs.replace(node, text="a summary"), revision=revision))
+    expect_equal(await store.store.summaries(REF, texts=False), [structs.replace(node, text="")])
 
 
-@check("beside")
+@check("state")
 async def a_summary_takes_the_place_of_those_it_replaces(store: Subject) -> None:
     revision = (await store.append(REF, *"abcd")).head.revision
     for each in (summary("n1", 1, 2), summary("n2", 3, 4)):
@@ -134,7 +134,7 @@ async def a_summary_takes_the_place_of_those_it_replaces(store: Subject) -> None
     expect_equal(await store.store.summaries(REF), [condensed])
 
 
-@check("beside")
+@check("state")
 async def summaries_are_found_by_their_ids(store: Subject) -> None:
     revision = (await store.append(REF, *"abcd")).head.revision
     nodes = [summary("n1", 1, 2), summary("n2", 3, 4), summary("n3", 1, 4, depth=1)]
@@ -150,7 +150,7 @@ async def summaries_are_found_by_their_ids(store: Subject) -> None:
     expect_equal(await store.store.summary_nodes(CHILD, ["n1"]), [])
 
 
-@check("beside")
+@check("state")
 async def a_summary_of_the_same_id_is_replaced(store: Subject) -> None:
     revision = (await store.append(REF, "a")).head.revision
     for text in ("old", "new"):
@@ -158,7 +158,7 @@ async def a_summary_of_the_same_id_is_replaced(store: Subject) -> None:
     expect_equal([each.text for each in await store.store.summaries(REF)], ["new"])
 
 
-@check("beside")
+@check("state")
 async def a_summary_of_an_older_revision_is_not_kept_and_replaces_nothing(store: Subject) -> None:
     added = await store.append(REF, "a", "b")
     await store.write(AddSummary(REF, summary("n1", 1, 1), revision=added.head.revision))
@@ -169,7 +169,7 @@ async def a_summary_of_an_older_revision_is_not_kept_and_replaces_nothing(store:
     expect_equal(await store.write(AddSummary(CHILD, summary("n", 1, 1), revision=0)), False)
 
 
-@check("beside")
+@check("state")
 async def a_summary_makes_its_session_the_one_that_changed_last(store: Subject) -> None:
     revision = (await store.append(REF, "a")).head.revision
     later = await _after(await store.append(CHILD, "b"))
@@ -180,9 +180,9 @@ async def a_summary_makes_its_session_the_one_that_changed_last(store: Subject) 
     expect_equal(heads[0].revision, revision, "the revision")
 
 
-@check("beside")
+@check("state")
 async def a_touched_session_is_the_one_that_changed_last(store: Subject) -> None:
-    """A touched session is the one that changed last, and otherwise as it was."""
+    """Touching a session makes it the one that changed last, and changes nothing else."""
     before = (await store.append(REF, "a")).head
     later = await _after(await store.append(CHILD, "b"))
     expect_equal(await store.write(Touch(REF)), True)
@@ -194,14 +194,14 @@ async def a_touched_session_is_the_one_that_changed_last(store: Subject) -> None
 
 
 async def _after(result: AppendResult) -> int:
-    """When that was, in milliseconds; returns once it is over."""
+    """Wait until the clock has passed the time of a write, and return that time in milliseconds."""
     while time.time_ns() // 1_000_000 <= result.head.updated_ms:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     return result.head.updated_ms
 
 
-@check("beside")
-async def state_is_kept_by_name_and_removed_by_none(store: Subject) -> None:
+@check("state")
+async def state_is_kept_by_name_and_removed_by_saving_none(store: Subject) -> None:
     await store.write(SaveState(REF, "a", b""))
     await store.write(SaveState(REF, "b", b"\x00\xff"))
     await store.write(SaveState(REF, "b", b"later"))
@@ -212,9 +212,9 @@ async def state_is_kept_by_name_and_removed_by_none(store: Subject) -> None:
     expect_equal(await store.store.state(CHILD, "b"), None)
 
 
-@check("beside")
-async def state_meant_for_another_session_of_that_name_is_not_kept(store: Subject) -> None:
-    """State that names a session by its number is kept for no other one, and for none that is gone."""
+@check("state")
+async def state_of_a_deleted_session_is_not_kept_for_its_successor(store: Subject) -> None:
+    """State saved for a uid is dropped once that session is deleted, even if its name is reused."""
     old = (await store.append(REF, "a")).head.uid
     await store.write(SaveState(REF, "a", b"1", uid=old))
     expect_equal(await store.store.state(REF, "a"), b"1")
@@ -226,7 +226,7 @@ async def state_meant_for_another_session_of_that_name_is_not_kept(store: Subjec
     expect_equal(await store.store.state(REF, "a"), None, "state(REF, 'a') of the next session")
 
 
-@check("beside")
+@check("state")
 async def settings_change_member_by_member(store: Subject) -> None:
     await store.write(Configure("host", "session", "main", engine="full"))
     await store.write(Configure("host", "session", "main", config=b'{"a":1}'))

@@ -1,4 +1,4 @@
-"""A store under test on a place of its own, with the calls that checks make most."""
+"""The store under test, with shortcuts for the calls that checks make most."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from sidecar.store.stored import NewMessage, SessionRef, StoredMessage
 from sidecar.store.writes import Append, AppendResult, Write
 
 END = 1 << 30
-"""A position behind every other."""
+"""A position after every other."""
 
 
 class StorePlace(Protocol):
-    """Where the data of one check is kept; empty at first."""
+    """Holds the data of one check; empty at first."""
 
     def store(self, extract: Extract) -> SessionStore:
-        """A store on this data, not yet opened. Each call makes another on the same data.
+        """Create a store on this data, not yet open; further calls create more stores on the same data.
 
-        `extract` reads what is searched of a message.
+        `extract` returns the searchable parts of a message body.
         """
         ...
 
     def remove(self) -> None:
-        """Erase the data; called once, when every store on it is closed."""
+        """Erase the data; called once, after every store on it is closed."""
         ...
 
 
 MakePlace = Callable[[], StorePlace]
-"""Makes a fresh place. May have an attribute `capabilities`: the names of what its stores offer."""
+"""Creates a fresh place; its attribute `capabilities`, if any, names the capabilities of its stores."""
 
 
 class Subject:
-    """An open store without sessions, and others on the same data where a check asks for them."""
+    """An open store without sessions, and further stores on the same data."""
 
     def __init__(self, place: StorePlace) -> None:
         self._place = place
@@ -50,14 +50,14 @@ class Subject:
         self.store = await self.another()
 
     async def another(self) -> SessionStore:
-        """One more store on the same data, open."""
+        """Open another store on the same data."""
         store = self._place.store(extract)
         await store.open()
         self._opened.append(store)
         return store
 
     async def reopen(self) -> None:
-        """Close the store, and open one on the same data in its place."""
+        """Close the store, and replace it with a new one on the same data."""
         await self.store.close()
         self.store = await self.another()
 
@@ -67,15 +67,15 @@ class Subject:
             await store.close()
 
     async def write(self, write: Write) -> Any:
-        """The result of a write."""
+        """Perform a write and return its result."""
         return await self.store.write(write)
 
     async def append(self, ref: SessionRef, *messages: NewMessage | str, **options: Any) -> AppendResult:
-        """The result of an `Append`; a text stands for a user message."""
+        """Append messages and return the result; a string becomes a user message."""
         return await append_to(self.store, ref, messages, **options)
 
     async def messages(self, ref: SessionRef, first: int = 1, last: int = END) -> list[StoredMessage]:
-        """The stored messages, by default all."""
+        """The stored messages from position `first` to `last`, by default all."""
         return await self.store.messages(ref, first, last)
 
     async def texts(self, ref: SessionRef) -> list[str]:
@@ -93,36 +93,36 @@ class Subject:
     def buffer(
         self, namespace: str = "host", engine: str = "recall", store: SessionStore | None = None
     ) -> BufferStore:
-        """A buffer that stands on the store."""
+        """A buffer on the store."""
         return Buffer(cast(HoldsBuffers, store or self.store), namespace, engine)
 
     async def search(self, text: str, kind: SearchKind = "words", **members: Any) -> SearchResult:
-        """What a search of one session finds."""
+        """Search one session, by default `REF`."""
         ref: SessionRef = members.pop("ref", REF)
         searching = cast(SessionSearch, self.store)
         return await searching.search(ref, SearchQuery(text=text, kind=kind, **members))
 
     async def positions(self, text: str, kind: SearchKind = "words", **members: Any) -> list[int]:
-        """The positions that a search finds."""
+        """The positions of the hits of a search."""
         return [hit.position for hit in (await self.search(text, kind, **members)).hits]
 
 
 async def append_to(
     store: SessionStore, ref: SessionRef, messages: Iterable[NewMessage | str], **options: Any
 ) -> AppendResult:
-    """The result of an `Append` to a store; a text stands for a user message."""
+    """Append messages to a store and return the result; a string becomes a user message."""
     made = [user(message) if isinstance(message, str) else message for message in messages]
     options.setdefault("message_format", "openai")
     return await store.write(Append(ref, made, **options))
 
 
 def texts(messages: Iterable[StoredMessage]) -> list[str]:
-    """The bodies."""
+    """The bodies of messages as text."""
     return [message.body.decode() for message in messages]
 
 
 def providing(make_place: MakePlace) -> Provide[Subject]:
-    """Gives every check a subject on a fresh place."""
+    """Provide every check with a subject on a fresh place."""
 
     @asynccontextmanager
     async def provide() -> AsyncGenerator[Subject]:
@@ -141,18 +141,18 @@ def providing(make_place: MakePlace) -> Provide[Subject]:
 
 
 def declared_by(make_place: MakePlace) -> Collection[str]:
-    """The capabilities that a place declares by itself."""
+    """The capabilities that a place declares."""
     return tuple(getattr(make_place, "capabilities", ()))
 
 
 CAPABILITIES = {
-    "durable": "what was acknowledged is there when the store is opened again",
+    "durable": "acknowledged writes are there when the store is opened again",
     "shared": "two stores may be open on the same data, also in different processes",
     "search": "`SessionSearch`: words and literals",
     "regex": "`SessionSearch` with regular expressions of RE2",
-    "buffer": "the writes and reads that buffers stand on",
+    "buffer": "the writes and reads that buffers are built on",
 }
-"""What a store may declare to offer, beyond keeping sessions."""
+"""Optional features that a store may declare."""
 
 SUITE: Suite[Subject] = Suite("store", CAPABILITIES)
 check = SUITE.check

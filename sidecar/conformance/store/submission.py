@@ -16,7 +16,7 @@ RANGES = [(1, 3, "abc"), (2, 2, "b"), (3, 99, "cd"), (-5, 1, "a"), (5, 9, ""), (
 
 
 @check("read")
-async def a_session_that_is_not_there_reads_as_empty(store: Subject) -> None:
+async def a_missing_session_reads_as_empty(store: Subject) -> None:
     reads = store.store
     expect_equal(await reads.session(REF), None)
     expect_equal(await reads.messages(REF, 1, 10), [])
@@ -58,7 +58,7 @@ async def a_session_of_one_namespace_is_not_read_from_another(store: Subject) ->
 
 
 @check("read")
-async def keyed_messages_tell_given_ids_from_made_up_ones(store: Subject) -> None:
+async def keyed_messages_distinguish_host_ids_from_generated_ones(store: Subject) -> None:
     await store.append(REF, "a", user("b", message_id="host", turn_id="x"), reply("c", inner_id="in"))
     made_up, given, inner = await store.store.keyed(REF, 1, 3)
     expect_equal((made_up.host_id, made_up.message_id), (None, (await store.ids(REF))[0]))
@@ -126,7 +126,7 @@ async def a_list_is_of_one_namespace_or_of_all(store: Subject) -> None:
 
 
 @check("read")
-async def a_cursor_that_is_not_ours_is_refused(store: Subject) -> None:
+async def a_foreign_cursor_is_refused(store: Subject) -> None:
     for cursor in ("", "1", "x.y", "1.2.3", "-1.2", "1." + "9" * 30):
         await expect_raises(ValueError, store.store.sessions(None, 5, cursor), "sessions(None, 5, cursor)")
 
@@ -228,7 +228,7 @@ async def a_completed_write_cannot_be_withdrawn(store: Subject) -> None:
 
 
 @check("submit")
-async def cancelling_a_waiting_task_takes_its_write_back_or_lets_it_finish(store: Subject) -> None:
+async def cancelling_a_waiting_task_withdraws_its_write_or_lets_it_finish(store: Subject) -> None:
 
     async def race() -> list[str]:
         kept: list[str] = []
@@ -252,7 +252,7 @@ async def cancelling_a_waiting_task_takes_its_write_back_or_lets_it_finish(store
 
 
 @check("submit")
-async def close_finishes_what_was_submitted(store: Subject) -> None:
+async def close_finishes_submitted_writes(store: Subject) -> None:
 
     async def submit_and_close() -> list[Write]:
         done: list[Write] = []

@@ -123,9 +123,7 @@ SPOILT = {
         lambda params: {"sessionId": params["sessionId"], "messages": params["messages"]},
     ),
     "assembling/unknown_sessions": codes("takes an unknown session for a full one", 1003, 1002),
-    "assembling/budgets_that_are_none": takes(
-        "takes any budget for one", "/tokenBudget", _positive, _ASSEMBLE
-    ),
+    "assembling/invalid_budgets": takes("takes any budget for one", "/tokenBudget", _positive, _ASSEMBLE),
     "assembling/answers_fit": takes("has no budget", "/tokenBudget", 10**6, _ASSEMBLE),
     "assembling/estimates_are_honest": replies(
         "takes every answer for 100 tokens", "/result/estimatedTokens", 100, _ASSEMBLE
@@ -159,7 +157,7 @@ SPOILT = {
     "assembling/own_answers_are_a_fixed_point": replies(
         "adds a note to every answer", _MESSAGES, _with_a_note, _ASSEMBLE
     ),
-    "assembling/deltas_come_to_the_same": replies(
+    "assembling/edits_yield_the_full_list": replies(
         "counts places of edits from 1", "/result/edits/*/start", lambda start: start + 1
     ),
     "assembling/unknown_projections": takes("overlooks the projection", "/projection", GONE, _ASSEMBLE),
@@ -208,14 +206,14 @@ SUBAGENTS = {
         "starts every child empty", "/contextMode", "isolated", "subagent/prepareSpawn"
     ),
     "subagents/forks_need_a_parent": codes("takes an unknown parent for bad params", 1003, -32602),
-    "subagents/children_that_are_there_already": takes(
+    "subagents/child_ids_already_in_use": takes(
         "gives children names of its own", "/childSessionId", GONE, "subagent/prepareSpawn"
     ),
     "subagents/spawns_in_the_order_received": Spoilt("forks before it stores", reply=_without_the_last),
-    "subagents/ends_erase_what_was_spawned_alone": refuses(
+    "subagents/ended_erases_only_spawned_sessions": refuses(
         "erases what has the key of a child", 1003, lambda asked: asked["method"] == "session/get"
     ),
-    "subagents/keys_are_the_agents_own": takes(
+    "subagents/keys_belong_to_their_agent": takes(
         "gives keys to everybody",
         "/agentId",
         GONE,
@@ -226,7 +224,7 @@ SUBAGENTS = {
     "subagents/children_belong_to_their_agent": takes(
         "leaves children to whoever comes first", "/childAgentId", GONE, "subagent/prepareSpawn"
     ),
-    "subagents/the_end_of_a_child": takes(
+    "subagents/ending_a_child": takes(
         "keeps children that are deleted", "/reason", "completed", "subagent/ended"
     ),
 }

@@ -47,14 +47,14 @@ def _cut(_: Proxy, raw: bytes, __: Message) -> bytes:
 
 
 SPOILT = {
-    "bad input/bodies_that_are_no_json": codes("takes bad JSON for a bad envelope", -32700, -32600),
+    "bad input/invalid_json": codes("takes bad JSON for a bad envelope", -32700, -32600),
     "bad input/empty_bodies": codes("takes an empty body for a fault of its own", -32700, -32603),
-    "bad input/envelopes_that_are_none": Spoilt("takes any version of JSON-RPC", request=_any_version),
+    "bad input/invalid_envelopes": Spoilt("takes any version of JSON-RPC", request=_any_version),
     "bad input/ids_of_a_wrong_type": codes("takes a wrong id for a wrong param", -32600, -32602),
     "bad input/ids_come_back_as_they_were": Spoilt("writes integers as fractions", written=_as_a_fraction),
     "bad input/ids_in_flight": codes("does not notice an id that is in flight", -32600, -32601),
     "bad input/deep_nesting": Spoilt("crashes at deep nesting", data=_crashes),
-    "bad input/params_that_are_no_object": replies(
+    "bad input/params_that_are_not_objects": replies(
         "tells a path where none is", "/error/data/path", "/params"
     ),
     "bad input/members_of_a_wrong_type": replies(

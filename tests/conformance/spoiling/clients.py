@@ -145,11 +145,11 @@ BROKEN: dict[str, Spoilt | Untrue] = {
     "handshake/initialize_comes_first": Spoilt("asks before it says hello", request=_hasty),
     "handshake/initialized_follows": Spoilt("never says initialized", request=_drops("initialized")),
     "handshake/process_id": takes("does not name its process", "/processId", GONE, _HELLO),
-    "handshake/what_it_declares": takes(
+    "handshake/declared_capabilities": takes(
         "declares what it cannot do", f"{_OPTIONS}/hostCapabilities", lambda _: ["runtime/compact"], _HELLO
     ),
-    "handshake/a_refusal_is_told": codes("takes every refusal for a defect", 1001, -32603),
-    "handshake/an_offer_of_a_newer_server": Spoilt("takes no members it does not know", reply=_strict),
+    "handshake/refusals_reach_the_runtime": codes("takes every refusal for a defect", 1001, -32603),
+    "handshake/answers_of_newer_servers": Spoilt("takes no members it does not know", reply=_strict),
     "reading/answers_in_any_order": Spoilt("takes answers in the order of requests", reply=_first_come),
     "reading/ids_of_requests": Spoilt("has one id for all requests", request=_one_id),
     "reading/frames_cut_anywhere": _gives_up("takes every read for one frame", is_cut),
@@ -162,38 +162,40 @@ BROKEN: dict[str, Spoilt | Untrue] = {
     ),
     "reading/large_answers": _gives_up("gives up at long answers", lambda data: len(data) > 20_000),
     "reading/null_and_unknown_members": Spoilt("takes no members it does not know", reply=_strict),
-    "reading/notifications_that_it_does_not_know": _gives_up(
+    "reading/unknown_notifications": _gives_up(
         "gives up at notifications it does not know", lambda data: b"future/thing" in data
     ),
     "reading/notifications_reach_the_runtime": Untrue("tells no params of notifications", _empty_params),
     "reading/progress_reaches_the_runtime": Untrue("tells no params of progress", _empty_params),
-    "reading/values_to_come": Spoilt("takes no values it does not know", reply=_strict_in_values),
+    "reading/future_values": Spoilt("takes no values it does not know", reply=_strict_in_values),
     "reading/answers_to_nothing": _gives_up(
         "gives up at answers to nothing", lambda data: b'"nobody"' in data
     ),
-    "answering/while_it_waits": Spoilt("does not answer while it waits", request=_refuses_all),
-    "answering/two_at_once": Spoilt("refuses a request while another is answered", reply=_one_at_a_time),
-    "answering/what_a_source_remembers": Spoilt(
+    "answering/requests_while_the_client_waits": Spoilt(
+        "does not answer while it waits", request=_refuses_all
+    ),
+    "answering/concurrent_requests": Spoilt(
+        "refuses a request while another is answered", reply=_one_at_a_time
+    ),
+    "answering/memory_fragments": Spoilt(
         "keeps its memory to itself", request=_in_answers("/result/fragments", [])
     ),
-    "answering/what_it_does_not_know": Spoilt(
+    "answering/unknown_requests": Spoilt(
         "takes unknown requests for defects", request=_in_answers("/error/code", -32603)
     ),
-    "answering/where_the_runtime_fails": Spoilt(
-        "gives failures out for results", request=_calls_failures_results
-    ),
-    "answering/what_the_server_takes_back": Spoilt(
+    "answering/runtime_failures": Spoilt("gives failures out for results", request=_calls_failures_results),
+    "answering/requests_that_the_server_cancels": Spoilt(
         "takes cancelled requests for failed ones", request=_in_answers("/error/code", -32603)
     ),
     "waiting/errors_reach_the_runtime": replies("keeps data of errors to itself", "/error/data", GONE),
-    "waiting/taking_back": takes("cancels another request", "/id", "another", "$/cancelRequest"),
-    "waiting/taking_back_too_late": Spoilt(
+    "waiting/cancelling_requests": takes("cancels another request", "/id", "another", "$/cancelRequest"),
+    "waiting/cancelling_too_late": Spoilt(
         "leaves when a result comes too late", reply=_leaves_with_a_cancelled_result
     ),
     "waiting/slow_servers": Untrue("does not tell that time is over", _as_other("timeout")),
     "waiting/crashes": Untrue("takes a crash for success", _for_success),
     "waiting/outputs_that_end": Untrue("takes the end of the output for success", _for_success),
-    "waiting/bytes_that_are_no_frame": Untrue("takes garbage for success", _for_success),
+    "waiting/invalid_frames": Untrue("takes garbage for success", _for_success),
     "waiting/standard_error_is_read": Spoilt("closes standard error", mute=True),
     "deltas/edits_make_whole_lists": replies(
         "counts places of edits from 1", _EDITS, lambda start: start + 1
@@ -210,7 +212,7 @@ BROKEN: dict[str, Spoilt | Untrue] = {
     "restarting/nothing_is_stored_again": Spoilt(
         "stores again what was lost with a server", request=_stores_again
     ),
-    "restarting/edits_begin_afresh": takes(
+    "restarting/edits_start_over": takes(
         "asks new servers against results of old ones", "/previousResultId", "r1", "context/assemble"
     ),
     "restarting/sources_are_offered_again": takes(

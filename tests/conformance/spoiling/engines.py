@@ -30,20 +30,20 @@ def _tells_urls(_: Proxy, message: Message, request: Message) -> Message:
 
 
 SPOILT = {
-    "engines/without_a_choice": replies("has one engine for all hosts", _ENGINE, "default", "initialize"),
+    "engines/default_engine": replies("has one engine for all hosts", _ENGINE, "default", "initialize"),
     "engines/every_method_of_every_engine": refuses(
         "maintains with some engines alone", -32601, asked("context/maintain")
     ),
-    "engines/one_that_stands_in": replies(
+    "engines/fallback_to_legacy": replies(
         "does not tell who stands in for whom", "/result/fallbackFor", GONE, "context/assemble"
     ),
-    "engines/a_list_in_spite_of_bad_plugins": refuses(
+    "engines/engine_list_despite_a_missing_plugin": refuses(
         "has no list where one engine is bad", -32603, asked("engine/list")
     ),
     "engines/full_drops_whole_turns": replies(
         "cuts turns in the middle", "/result/messages", _without_a_question, "context/assemble"
     ),
-    "engines/other_tools_are_told": Spoilt("changes tools in silence", reply=_quietly),
-    "keeping quiet/bodies_are_not_logged": Spoilt("logs what it stores", request=_logs_bodies),
-    "keeping quiet/passwords_are_not_told": Spoilt("tells whole URLs", reply=_tells_urls),
+    "engines/changed_tools_are_announced": Spoilt("changes tools in silence", reply=_quietly),
+    "logging/bodies_are_not_logged": Spoilt("logs what it stores", request=_logs_bodies),
+    "logging/passwords_are_not_disclosed": Spoilt("tells whole URLs", reply=_tells_urls),
 }

@@ -43,13 +43,13 @@ def _rising(proxy: Proxy, message: Message, _: Message) -> Message:
 
 
 SPOILT = {
-    "flow/cancelling_what_waits_for_the_host": sends(
+    "flow/cancelling_a_request_that_waits_for_the_host": sends(
         "cancels another request than the one that served", "/params/id", "another", "$/cancelRequest"
     ),
     "flow/cancelling_nothing": refuses(
         "lets initialize be cancelled", -32800, lambda request: request["id"] == "hello"
     ),
-    "flow/cancelled_means_without_effect": Spoilt(
+    "flow/cancelled_requests_have_no_effect": Spoilt(
         "tells the stored for cancelled", request=_hears_no_cancelling, reply=_cancelled
     ),
     "flow/a_cancelled_commit_keeps_its_key": replies(
@@ -72,7 +72,7 @@ SPOILT = {
     "flow/hosts_that_do_not_answer": sends(
         "cancels another request than the one that took too long", "/params/id", "another", "$/cancelRequest"
     ),
-    "flow/cancelling_what_waits_in_a_queue": codes("takes what was cancelled for failed", -32800, -32603),
+    "flow/cancelling_a_queued_request": codes("takes what was cancelled for failed", -32800, -32603),
     "flow/every_request_is_answered_once": Spoilt(
         "answers some requests twice", reply=_every_hundredth_twice
     ),

@@ -33,7 +33,7 @@ def _asks_anyway(proxy: Proxy, message: Message, request: Message) -> Message:
 
 
 SPOILT = {
-    "handshake/what_the_answer_names": replies(
+    "handshake/answer_to_initialize": replies(
         "does not tell all its limits", f"{_OFFER}/limits/maxParkedBytes", GONE, _HELLO
     ),
     "handshake/declared_methods": replies(
@@ -53,7 +53,7 @@ SPOILT = {
     ),
     "handshake/unknown_engine": takes("takes another engine in silence", _option("engine"), GONE, _HELLO),
     "handshake/wrong_setting": takes("overlooks wrong settings", _option("config/limits"), GONE, _HELLO),
-    "handshake/folder_of_the_operator": takes(
+    "handshake/state_folder": takes(
         "keeps its state wherever it is told", _option("config/stateDir"), GONE, _HELLO
     ),
     "handshake/unknown_setting": refuses(

@@ -59,7 +59,7 @@ SPOILT = {
     ),
     "lifecycle/after_a_failed_initialize": Spoilt("fails for ever after it failed once", reply=_failed_once),
     "lifecycle/second_initialize": codes("takes a second initialize for an unknown method", -32600, -32601),
-    "lifecycle/initialized_is_not_waited_for": Spoilt(
+    "lifecycle/initialized_is_optional": Spoilt(
         "waits for initialized", request=_before_initialized, reply=_waiting
     ),
     "lifecycle/bare_initialize": refuses(

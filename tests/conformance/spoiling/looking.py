@@ -48,24 +48,24 @@ SPOILT = {
 MEMORY = {
     "memory/sources_need_the_capability": codes("takes a missing capability for bad params", 1004, -32602),
     "memory/compiling": replies("includes what does not fit", "/result/fragments/*/included", True, _COMPILE),
-    "memory/tokens_that_lie": replies(
+    "memory/wrong_token_counts": replies(
         "believes in no tokens", "/result/fragments/*/included", True, _COMPILE
     ),
     "memory/sources_that_fail": refuses("fails with its sources", -32603, asked(_COMPILE)),
-    "memory/sources_are_asked_for_the_agent": sends(
+    "memory/sources_receive_the_agent": sends(
         "asks for another agent", "/params/agentId", "nobody", "memory/getContext"
     ),
 }
 
 INJECTING = {
-    "injecting/fragments_that_stay_as_they_are": replies(
+    "injecting/verbatim_fragments": replies(
         "has every fragment rewritten", "/result/finalContent", "A Roman with a cat and a code.", _COMPILE
     ),
-    "injecting/where_memory_goes": replies(
+    "injecting/memory_goes_to_its_injection_point": replies(
         "forgets the prompt of the system", "/result/systemPromptAddition", GONE, _ASSEMBLE
     ),
     "injecting/injected_text_is_fenced": replies(
         "injects bare text", "/result/userMessageAppend", "marigold tea", _ASSEMBLE
     ),
-    "injecting/once_is_enough": Spoilt("injects the same with every turn", reply=_again),
+    "injecting/memory_is_injected_once": Spoilt("injects the same with every turn", reply=_again),
 }

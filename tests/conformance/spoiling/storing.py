@@ -59,7 +59,7 @@ SPOILT = {
     "storing/one_id_one_message": replies(
         "takes other text under the same id for the same", "/result/reason", "duplicate", _INGEST
     ),
-    "storing/texts_are_compared_folded": replies(
+    "storing/texts_are_compared_normalized": replies(
         "compares text byte for byte", "/result/reason", "conflict", _INGEST
     ),
     "storing/batches_without_ids_append": replies(
@@ -84,7 +84,9 @@ SPOILT = {
     "storing/bootstrap_imports_what_is_new": replies(
         "imports anew every time", "/result/bootstrapped", True, "context/bootstrap"
     ),
-    "storing/files_that_are_none": replies("gives no reasons", "/result/reason", GONE, "context/bootstrap"),
+    "storing/unreadable_session_files": replies(
+        "gives no reasons", "/result/reason", GONE, "context/bootstrap"
+    ),
     "storing/after_turn_stores_the_turn": takes(
         "leaves the last message of a turn out",
         "/messages",
@@ -119,7 +121,7 @@ _EVERYTHING = ("context/assemble", "context/compact", _INGEST, "session/get", _E
 SESSIONS = {
     "sessions/agents_do_not_see_each_other": takes("knows no agents", "/agentId", GONE, *_EVERYTHING),
     "sessions/the_latest_alias_wins": Spoilt("keeps the first session of a key", request=_forgets_keys),
-    "sessions/lists_come_page_by_page": replies(
+    "sessions/lists_are_paginated": replies(
         "ends every list at its first page", "/result/nextCursor", GONE, "session/list"
     ),
     "sessions/exports_are_complete": replies(
