@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,12 @@ def test_the_commands_list_show_search_compact_and_check_sessions(tmp_path: Path
         run("cc 1"),
         run("ContextCompact key-long/1"),
         run("Context long/1"),
+        {"do": "colours"},
         run("ContextDoctor"),
     )
-    empty, _, _, listed, completed, shown, _, quickfix, opened, _, compacted, doctor = played["results"]
+    empty, _, _, listed, completed, shown, _, quickfix, opened, _, compacted, coloured, doctor = played[
+        "results"
+    ]
     assert empty["lines"] == ["There are no stored sessions in this namespace."]
     assert [line.split()[0] for line in listed["lines"]] == ["key-long/1", "key-stones"]
     assert "5 messages" in listed["lines"][1]
@@ -72,7 +76,30 @@ def test_the_commands_list_show_search_compact_and_check_sessions(tmp_path: Path
     assert [whole(json.loads(line)) for line in opened["lines"]] == [whole(message) for message in openai()]
     assert any(line.startswith("Compacted from ") for line in played["said"]), played["said"]
     assert "summary" in "\n".join(compacted["lines"]) and "summarised" in "\n".join(compacted["lines"])
+    assert re.search(
+        r"^t1 +summarised +\d+ tokens  user: user 0 speaks of granite", "\n".join(compacted["lines"]), re.M
+    )
+    assert re.fullmatch(r"\d+ tokens, up to turn t20", compacted["lines"][0])
+    assert not any("[ctx:" in line for line in compacted["lines"])
+    made = [text for group, text in coloured if group == "ContextSidecarMade"]
+    assert made[0] == "[summary of earlier messages]" and "Summary" in made[1]
+    assert ["ContextSidecarHeading", "[user]"] in coloured
     assert doctor["lines"][0] == "Everything is well."
+
+
+def test_what_was_searched_for_is_marked_in_the_list_and_in_the_session(tmp_path: Path) -> None:
+    said = {"role": "user", "content": "Tides turn; the CLOCKS went forward."}
+    played = play(
+        tmp_path,
+        ingest("stones", *openai(), said),
+        run("ContextSearch clocks"),
+        {"do": "marked"},
+        run("cc 1"),
+        {"do": "cursor_at", "word": "CLOCKS"},
+        {"do": "marked"},
+    )
+    assert played["results"][2] == ["CLOCKS"]
+    assert played["results"][5] == ["CLOCKS"]
 
 
 def test_looking_at_a_session_leaves_it_as_it_is_for_its_agent(tmp_path: Path) -> None:

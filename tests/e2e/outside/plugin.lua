@@ -40,6 +40,30 @@ steps = {
     if not result then error(problem) end
     return result
   end,
+  --- Waits until the cursor is at a word.
+  cursor_at = function(step)
+    wait_for('the cursor at ' .. step.word, function() return vim.fn.expand('<cword>') == step.word end)
+    return vim.fn.col('.')
+  end,
+  --- What is marked in the current window, a text for each line.
+  marked = function()
+    local pattern = vim.fn.getmatches()[1].pattern
+    local texts = {}
+    for _, line in ipairs(lines()) do
+      local text = vim.fn.matchstr(line, pattern)
+      if text ~= '' then table.insert(texts, text) end
+    end
+    return texts
+  end,
+  --- Names of the groups that colour the lines of the current buffer, for each line that has one.
+  colours = function()
+    local groups = {}
+    for line, text in ipairs(lines()) do
+      local group = vim.fn.synIDattr(vim.fn.synID(line, 1, 1), 'name')
+      if group ~= '' then table.insert(groups, { group, text }) end
+    end
+    return groups
+  end,
   quickfix = function() return vim.fn.getqflist({ items = 0, title = 0 }) end,
   --- Waits until the transcript shows tokens.
   tokens = function(step)

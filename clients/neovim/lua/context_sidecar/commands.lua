@@ -25,6 +25,7 @@ local function show(title, lines, session_id)
   pcall(vim.api.nvim_buf_set_name, buffer, string.format('%s (%d)', title, buffer))
   local shown, problem = live.show(buffer, session_id, lines)
   if shown then
+    if session_id and session_id ~= NO_SESSION then require('context_sidecar.fences').colour(buffer) end
     -- Some releases leave the cursor behind the lines that were written.
     vim.api.nvim_win_set_cursor(0, { 1, 0 })
     return buffer
@@ -79,6 +80,32 @@ function M.turn(place)
   show(title, function() return contexts.up_to(session, place.turnId) end, session.sessionId)
 end
 
+--- Marks what was searched for in the current window.
+local function mark(pattern)
+  if vim.w.context_sidecar_match then pcall(vim.fn.matchdelete, vim.w.context_sidecar_match) end
+  vim.w.context_sidecar_match = vim.fn.matchadd('Search', pattern)
+end
+
+--- Marks the words in the list and in sessions that are opened from it; the cursor goes to the first of its line.
+local function mark_words(query)
+  local group = vim.api.nvim_create_augroup('context_sidecar_search', { clear = true })
+  local words = vim.tbl_map(function(word) return vim.fn.escape(word, [[/\]]) end, vim.split(query, '%s+', { trimempty = true }))
+  if #words == 0 then return end
+  local pattern = [[\c\V\(]] .. table.concat(words, [[\|]]) .. [[\)]]
+  vim.api.nvim_create_autocmd('BufWinEnter', {
+    group = group,
+    pattern = 'context-sidecar://session/*',
+    callback = function(event)
+      mark(pattern)
+      -- The quickfix list puts the cursor into its line after this.
+      vim.schedule(function()
+        if vim.api.nvim_get_current_buf() == event.buf then vim.fn.search(pattern, 'cz', vim.fn.line('.')) end
+      end)
+    end,
+  })
+  mark(pattern)
+end
+
 --- Fills the quickfix list with sessions and messages.
 function M.search(query)
   local symbols, problem = request('workspace/symbol', { query = query })
@@ -92,6 +119,7 @@ function M.search(query)
   vim.fn.setqflist({}, ' ', { title = 'ContextSearch ' .. query, items = items })
   if #items == 0 then return vim.notify('Nothing is found for ' .. query) end
   vim.cmd('botright copen')
+  mark_words(query)
 end
 
 --- Compacts a session.

@@ -1,6 +1,7 @@
 -- What the model sees of a session, in words.
 
 local request = require('context_sidecar.client').request
+local made = require('context_sidecar.fences').made
 
 local M = {}
 
@@ -11,9 +12,12 @@ local uv = vim.uv or vim.loop
 local copies = 0
 
 local BAR = 40
+-- Characters of a message beside what became of it.
+local OPENING = 60
 
-local function composition(assembled)
-  local lines = { string.format('%d tokens', assembled.estimatedTokens), '' }
+local function composition(assembled, newest)
+  local up_to = newest and (', up to turn ' .. newest) or ''
+  local lines = { string.format('%d tokens%s', assembled.estimatedTokens, up_to), '' }
   for _, part in ipairs(assembled.composition) do
     local share = part.tokens / math.max(assembled.estimatedTokens, 1)
     local bar = string.rep('#', math.floor(share * BAR + 0.5))
@@ -25,6 +29,24 @@ end
 local function said(message)
   if type(message.content) == 'string' then return message.content end
   return vim.json.encode(message)
+end
+
+local function speaker(message)
+  return tostring(message.role or message.type)
+end
+
+--- A message of a context: its heading, and its text.
+local function block(message)
+  local text = said(message)
+  local inner, name = made(text)
+  return { '[' .. (name or speaker(message)) .. ']', inner or text, '' }
+end
+
+--- How a message begins, on one line.
+local function opening(message)
+  local line = said(message):sub(1, 4 * OPENING):gsub('%s+', ' ')
+  if vim.fn.strchars(line) > OPENING then line = vim.fn.strcharpart(line, 0, OPENING - 1) .. '…' end
+  return speaker(message) .. ': ' .. line
 end
 
 local function number(turn_id)
@@ -52,26 +74,6 @@ local function answer(session)
   return assembled, decisions
 end
 
---- How full the window is and of what, what became of each message, and the messages.
-function M.whole(session)
-  local assembled, decisions = answer(session)
-  if not assembled then return nil, decisions end
-  local lines = composition(assembled)
-  vim.list_extend(lines, { '', 'What became of each message:', '' })
-  for _, decided in ipairs(decisions) do
-    local place = string.format('%-5s %-10s %6d tokens', decided.turnId, decided.decision, decided.tokens)
-    table.insert(lines, string.format('%s  %s', place, decided.reason))
-  end
-  vim.list_extend(lines, { '', 'What the model sees:', '' })
-  if type(assembled.systemPromptAddition) == 'string' then
-    vim.list_extend(lines, { '[added to the system prompt]', assembled.systemPromptAddition, '' })
-  end
-  for _, message in ipairs(assembled.messages) do
-    vim.list_extend(lines, { '[' .. tostring(message.role or message.type) .. ']', said(message), '' })
-  end
-  return lines
-end
-
 local function texts_of(session)
   local texts, cursor = {}, nil
   repeat
@@ -81,6 +83,30 @@ local function texts_of(session)
     cursor = type(page.nextCursor) == 'string' and page.nextCursor or nil
   until not cursor
   return texts
+end
+
+--- How full the window is and of what, what became of each message, and the messages.
+function M.whole(session)
+  local assembled, decisions = answer(session)
+  if not assembled then return nil, decisions end
+  local texts, problem = texts_of(session)
+  if not texts then return nil, problem end
+  local newest = decisions[#decisions]
+  local lines = composition(assembled, newest and newest.turnId)
+  vim.list_extend(lines, { '', 'What became of each message:', '' })
+  for _, decided in ipairs(decisions) do
+    local place = string.format('%-5s %-10s %6d tokens', decided.turnId, decided.decision, decided.tokens)
+    local message = texts[decided.messageId]
+    table.insert(lines, string.format('%s  %s (%s)', place, message and opening(message) or '', decided.reason))
+  end
+  vim.list_extend(lines, { '', 'What the model sees:', '' })
+  if type(assembled.systemPromptAddition) == 'string' then
+    vim.list_extend(lines, { '[added to the system prompt]', assembled.systemPromptAddition, '' })
+  end
+  for _, message in ipairs(assembled.messages) do
+    vim.list_extend(lines, block(message))
+  end
+  return lines
 end
 
 local function summaries_of(session)
