@@ -71,8 +71,10 @@ export class StatusItem implements vscode.Disposable {
 
   #fill({ source, preview }: Looked): void {
     const { tokens, tokenBudget } = preview;
+    // The next request is meant, which has everything up to the newest turn.
+    const turn = preview.decisions.at(-1)?.turnId;
     const full = (100 * tokens) / Math.max(1, tokenBudget);
-    this.#item.text = `$(graph) ${excerpt(source.name, 24)} ${bar(full, CELLS)} ${percent(full)} of ${short(tokenBudget)}`;
+    this.#item.text = `$(graph) ${excerpt(source.name, 24)}${turn === undefined ? "" : ` ${excerpt(turn, 12)}`} ${bar(full, CELLS)} ${percent(full)} of ${short(tokenBudget)}`;
     const tooltip = new vscode.MarkdownString(fillTable(source.name, preview));
     tooltip.supportHtml = true;
     this.#item.tooltip = tooltip;

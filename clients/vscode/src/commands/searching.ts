@@ -29,9 +29,10 @@ export const search: Action = async (surface, given) => {
   pick.matchOnDescription = true;
   pick.matchOnDetail = true;
   const chosen = await new Promise<Found | undefined>((resolve) => follow(surface, pick, resolve, typeof given === "string" ? given : ""));
+  const words = pick.value;
   pick.dispose();
   const sessionId = chosen && sessionOf(chosen.uri.scheme, chosen.uri.path);
-  if (chosen !== undefined && sessionId !== undefined) await surface.sessions.open(sessionId, messageAt(chosen.uri));
+  if (chosen !== undefined && sessionId !== undefined) await surface.sessions.open(sessionId, messageAt(chosen.uri), words);
 };
 
 function follow(surface: Surface, pick: vscode.QuickPick<Found>, finish: (found: Found | undefined) => void, query: string): void {

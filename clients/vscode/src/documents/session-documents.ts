@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Sources } from "../sessions/sources.js";
+import { matchIn } from "../reading/matches.js";
 import { positionOf, SESSION_SCHEME, sessionOf, sessionUri } from "./names.js";
 
 /** Characters after which a document ends; editors do not show longer ones in full. */
@@ -39,12 +40,13 @@ export class SessionDocuments implements vscode.TextDocumentContentProvider, vsc
     }
   }
 
-  /** Opens a session, at a message where one is named (from 0). */
-  async open(sessionId: string, position?: number): Promise<void> {
+  /** Opens a session, at a message where one is named (from 0), with the first of the words in it selected. */
+  async open(sessionId: string, position?: number, words = ""): Promise<void> {
     const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(sessionUri(sessionId), true));
     if (document.languageId !== "jsonl") await vscode.languages.setTextDocumentLanguage(document, "jsonl");
     const line = Math.min(position ?? 0, document.lineCount - 1);
-    const selection = new vscode.Range(line, 0, line, 0);
+    const [start, end] = matchIn(document.lineAt(line).text, words);
+    const selection = new vscode.Range(line, start, line, end);
     const editor = await vscode.window.showTextDocument(document, { preview: true, selection });
     editor.revealRange(selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   }

@@ -2,7 +2,10 @@
 
 import { counted, grouped, percent, shares } from "../reading/composition.js";
 import type { Share } from "../reading/composition.js";
+import { made } from "../reading/fences.js";
 import { spoken } from "../reading/messages.js";
+import type { Spoken } from "../reading/messages.js";
+import type { Openings } from "../sessions/history.js";
 import type { Preview } from "../sessions/previews.js";
 import { Html, html } from "./escaping.js";
 import { SCRIPT } from "./script.js";
@@ -13,13 +16,14 @@ const FOLDED = 4_000;
 /** Characters of a message that are shown at all; the whole of it is in the text document. */
 const MOST = 100_000;
 /** Messages and decisions that one page shows; editors become slow beyond. */
-const MOST_ROWS = 1_000;
+export const MOST_ROWS = 1_000;
 
 export interface Shown {
   readonly title: string;
   /** Engine, dialect, number of messages. */
   readonly about: string;
   readonly preview: Preview;
+  readonly openings: Openings;
   readonly hasPrevious: boolean;
   readonly hasNext: boolean;
 }
@@ -39,7 +43,7 @@ export function page(shown: Shown, nonce: string): string {
 <body data-of="${shown.title}">
 ${header(shown)}
 <section data-page="text">${text(shown.preview)}</section>
-<section data-page="decisions" hidden>${decisions(shown.preview)}</section>
+<section data-page="decisions" hidden>${decisions(shown.preview, shown.openings)}</section>
 <script nonce="${nonce}">${new Html(SCRIPT)}</script>
 </body>
 </html>`.markup;
@@ -89,34 +93,40 @@ function legend({ kind, name, tokens, messageCount, percent: width }: Share): Ht
 function text({ messages, systemPromptAddition, userMessageAppend }: Preview): Html {
   const first = Math.max(0, messages.length - MOST_ROWS);
   return html`${first > 0 ? html`<p class="note">${counted(first, "earlier message")} of this context are in its text document.</p>` : undefined}
-${systemPromptAddition ? block("added", "Added to the system prompt", systemPromptAddition) : undefined}
+${systemPromptAddition ? block("speaker-added", "Added to the system prompt", systemPromptAddition) : undefined}
 ${messages.slice(first).map((message) => {
   const { speaker, text: said } = spoken(message);
-  return block(speaker, speaker, said);
+  const ours = made(said);
+  return ours === undefined ? block(`speaker-${speaker}`, speaker, said) : block(`made kind-${ours.kind}`, ours.name, ours.text);
 })}
-${userMessageAppend ? block("added", "Added to the user's message", userMessageAppend) : undefined}
+${userMessageAppend ? block("speaker-added", "Added to the user's message", userMessageAppend) : undefined}
 ${messages.length === 0 ? html`<p class="note">Nothing is sent.</p>` : undefined}`;
 }
 
-function block(speaker: string, heading: string, said: string): Html {
+function block(look: string, heading: string, said: string): Html {
   const shown = said.length > MOST ? `${said.slice(0, MOST)}\n… (${counted(said.length - MOST, "character")} more)` : said;
   const body =
     shown.length > FOLDED
       ? html`<pre>${shown.slice(0, FOLDED)}</pre><details><summary>${counted(shown.length - FOLDED, "character")} more</summary><pre>${shown.slice(FOLDED)}</pre></details>`
       : html`<pre>${shown}</pre>`;
-  return html`<article class="message speaker-${speaker}"><h2>${heading}</h2>${body}</article>`;
+  return html`<article class="message ${look}"><h2>${heading}</h2>${body}</article>`;
 }
 
-function decisions({ decisions: made, injected }: Preview): Html {
-  const first = Math.max(0, made.length - MOST_ROWS);
+function decisions({ decisions: all, injected }: Preview, openings: Openings): Html {
+  const first = Math.max(0, all.length - MOST_ROWS);
   return html`${injections(injected)}
 <table><thead><tr><th>Turn</th><th>Message</th><th>What became of it</th><th class="count">Tokens</th><th>Why</th></tr></thead><tbody>
-${made.slice(first).map(
+${all.slice(first).map(
   ({ turnId, messageId, decision, tokens, reason }) =>
-    html`<tr><td>${turnId}</td><td>${messageId}</td><td><span class="badge badge-${decision}">${decision}</span></td><td class="count">${grouped(tokens)}</td><td>${reason}</td></tr>`,
+    html`<tr><td>${turnId}</td><td title="${messageId}">${said(openings.get(messageId), messageId)}</td><td><span class="badge badge-${decision}">${decision}</span></td><td class="count">${grouped(tokens)}</td><td>${reason}</td></tr>`,
 )}
 </tbody></table>
 ${first > 0 ? html`<p class="note">${counted(first, "earlier message")} not listed.</p>` : undefined}`;
+}
+
+/** How a message begins; its id where its text is not known. */
+function said(opening: Spoken | undefined, messageId: string): Html {
+  return opening === undefined ? html`${messageId}` : html`<span class="speaker speaker-${opening.speaker}">${opening.speaker}</span> ${opening.text}`;
 }
 
 function injections(injected: Preview["injected"]): Html | undefined {

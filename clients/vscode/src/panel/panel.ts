@@ -4,8 +4,9 @@ import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { explained } from "../failures.js";
 import type { Contexts, Looked } from "../sessions/contexts.js";
+import type { Openings } from "../sessions/history.js";
 import type { Source } from "../sessions/sources.js";
-import { page } from "./page.js";
+import { MOST_ROWS, page } from "./page.js";
 
 /** What a button of the panel asks for. */
 type Ask = "previous" | "next" | "document" | "compare";
@@ -32,9 +33,10 @@ export class ContextPanel implements vscode.Disposable {
   /** Shows a context, in the panel that is open already where one is. */
   async show(place: Place): Promise<void> {
     const looked = await this.contexts.at(place.source, place.turnId);
+    const openings = await openingsOf(looked);
     this.#place = place;
     this.#panel ??= this.#open();
-    this.#draw(looked);
+    this.#draw(looked, openings);
     this.#panel.reveal(undefined, true);
   }
 
@@ -44,9 +46,10 @@ export class ContextPanel implements vscode.Disposable {
     if (this.#panel === undefined || place?.source.key !== source.key) return;
     const now: Place = { source, turnId: place.turnId };
     const looked = await this.contexts.at(source, now.turnId);
+    const openings = await openingsOf(looked);
     if (this.#place !== place) return;
     this.#place = now;
-    this.#draw(looked);
+    this.#draw(looked, openings);
   }
 
   dispose(): void {
@@ -68,14 +71,14 @@ export class ContextPanel implements vscode.Disposable {
     return panel;
   }
 
-  #draw({ source, turn, preview }: Looked): void {
+  #draw({ source, turn, preview }: Looked, openings: Openings): void {
     if (this.#panel === undefined) return;
     const first = turn !== undefined && source.history.turns.placeOf(turn.turnId) === 0;
     this.#panel.title = turn === undefined ? `Context: ${source.name}` : `Context ${turn.turnId}: ${source.name}`;
     const title = turn === undefined ? `${source.name}, now` : `${source.name}, turn ${turn.turnId}`;
     const about = turn?.title ? `${source.about} · ${turn.title}` : source.about;
     this.#panel.webview.html = page(
-      { title, about, preview, hasPrevious: !first, hasNext: turn !== undefined },
+      { title, about, preview, openings, hasPrevious: !first, hasNext: turn !== undefined },
       randomBytes(16).toString("hex"),
     );
   }
@@ -91,6 +94,11 @@ export class ContextPanel implements vscode.Disposable {
       void vscode.window.showErrorMessage(explained(error));
     }
   }
+}
+
+/** How the messages begin that the panel lists. */
+function openingsOf({ source, preview }: Looked): Promise<Openings> {
+  return source.history.openings(new Set(preview.decisions.slice(-MOST_ROWS).map(({ turnId }) => turnId)));
 }
 
 /** The turn before or after; behind the last one stands the history as a whole. */

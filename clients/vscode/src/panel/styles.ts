@@ -38,6 +38,8 @@ button:focus-visible, summary:focus-visible { outline: 1px solid var(--vscode-fo
 .message h2 { font-size: 0.85em; font-weight: 600; margin: 0 0 2px; color: var(--role); }
 pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font-family: var(--vscode-editor-font-family); font-size: var(--vscode-editor-font-size); }
 .message { --role: var(--vscode-descriptionForeground); }
+.made { --role: var(--kind); }
+.speaker { color: var(--role); font-weight: 600; }
 .speaker-system, .speaker-added { --role: var(--vscode-contextSidecar-memory); }
 .speaker-user { --role: var(--vscode-contextSidecar-recent); }
 .speaker-assistant { --role: var(--vscode-contextSidecar-recall); }
@@ -45,6 +47,7 @@ pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font-family: va
 details summary { cursor: pointer; color: var(--vscode-textLink-foreground); margin-top: 4px; }
 table { border-collapse: collapse; width: 100%; margin-top: 16px; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; color: var(--vscode-descriptionForeground); }
+td { overflow-wrap: anywhere; }
 th, td { padding: 4px 12px 4px 0; vertical-align: top; border-bottom: 1px solid var(--vscode-widget-border, var(--vscode-contrastBorder, transparent)); }
 td.count, th.count { text-align: right; white-space: nowrap; }
 .badge { display: inline-block; border-radius: 10px; padding: 0 9px; white-space: nowrap; border: 1px solid var(--badge); color: var(--badge); }

@@ -2,6 +2,7 @@
 
 import type { Preview } from "../sessions/previews.js";
 import { grouped } from "./composition.js";
+import { made } from "./fences.js";
 import { spoken } from "./messages.js";
 
 /** The text; the same context gives the same text. */
@@ -11,7 +12,8 @@ export function contextText(preview: Preview): string {
   if (systemPromptAddition) blocks.push(block("added to the system prompt", systemPromptAddition));
   for (const message of preview.messages) {
     const { speaker, text } = spoken(message);
-    blocks.push(block(speaker, text));
+    const ours = made(text);
+    blocks.push(ours === undefined ? block(speaker, text) : block(ours.name, ours.text));
   }
   if (userMessageAppend) blocks.push(block("added to the user's message", userMessageAppend));
   return `${grouped(preview.tokens)} of ${grouped(preview.tokenBudget)} tokens\n\n${blocks.join("\n")}`;

@@ -8,6 +8,7 @@ const CELLS = 20;
 /** A table of what fills the window; the name is shown as plain text. */
 export function fillTable(name: string, preview: Preview): string {
   const { tokens, tokenBudget, composition } = preview;
+  const newest = preview.decisions.at(-1)?.turnId;
   const free = Math.max(0, tokenBudget - tokens);
   const rows = shares(composition, tokenBudget).map(
     ({ kind, name: what, tokens: size, percent: share }) =>
@@ -17,7 +18,7 @@ export function fillTable(name: string, preview: Preview): string {
   return [
     `**${literal(name)}**`,
     "",
-    `${grouped(tokens)} of ${grouped(tokenBudget)} tokens would be sent now`,
+    `${grouped(tokens)} of ${grouped(tokenBudget)} tokens would be sent now${newest === undefined ? "" : `, up to turn ${literal(newest)}`}`,
     "",
     "| | | tokens | of the window |",
     "| :-- | :-- | --: | --: |",

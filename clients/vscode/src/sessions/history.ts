@@ -1,9 +1,17 @@
 /** The history of one session: its turns, kept up to date at the price of what was added. */
 
 import type { ExportedMessage } from "context-sidecar-client";
+import { excerpt, spoken } from "../reading/messages.js";
+import type { Spoken } from "../reading/messages.js";
 import type { Requests } from "../requests.js";
 import { Turns } from "./turns.js";
 import type { Turn } from "./turns.js";
+
+/** Characters of how a message begins. */
+const OPENING = 120;
+
+/** How messages begin, by their ids. */
+export type Openings = ReadonlyMap<string, Spoken>;
 
 /** Where a page of messages begins. */
 interface Page {
@@ -44,6 +52,25 @@ export class History {
       const before = found.length;
       found.push(...messages.filter(({ turnId }) => turnId === turn.turnId));
       if (before > 0 && found.length === before) break;
+    }
+    return found;
+  }
+
+  /** How the messages of some turns begin. */
+  async openings(turnIds: ReadonlySet<string>): Promise<Openings> {
+    await this.refresh();
+    const turns = [...turnIds].map((turnId) => this.#turns.get(turnId)).filter((turn) => turn !== undefined);
+    const first = Math.min(...turns.map((turn) => turn.first));
+    const behind = Math.max(...turns.map((turn) => turn.first + turn.messageCount));
+    const found = new Map<string, Spoken>();
+    for (const [place, page] of this.#pages.entries()) {
+      const next = this.#pages[place + 1]?.first ?? Infinity;
+      if (next <= first || page.first >= behind) continue;
+      for (const { messageId, turnId, message } of (await this.#page(page.cursor)).messages) {
+        if (!turnIds.has(turnId)) continue;
+        const { speaker, text } = spoken(message);
+        found.set(messageId, { speaker, text: excerpt(text, OPENING) });
+      }
     }
     return found;
   }

@@ -99,3 +99,18 @@ test("one refresh at a time reads the pages, for all who wait", async () => {
   assert.equal(store.asked.length, 1);
   assert.equal(history.turns.messageCount, 12);
 });
+
+test("how messages begin is read of the pages that have their turns, and of no others", async () => {
+  const store = filled(20, 6);
+  store.messages[32] = { ...store.messages[32]!, message: { role: "user", content: `long ${"x".repeat(500)}` } as never };
+  const history = new History(store, "s");
+  await history.refresh();
+  const before = store.asked.length;
+  const found = await history.openings(new Set(["t11", "t12", "nowhere"]));
+  assert.deepEqual([...found.keys()], ["m31", "m32", "m33", "m34", "m35", "m36"]);
+  assert.deepEqual(found.get("m34"), { speaker: "user", text: "question 12" });
+  assert.equal(found.get("m33")?.text.length, 120);
+  // One page more, or less, is the look whether the session has grown.
+  assert.ok(store.asked.length - before <= 2, `${store.asked.length - before} pages were read`);
+  assert.equal((await history.openings(new Set())).size, 0);
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { matchIn } from "../../src/reading/matches.js";
 import { excerpt, spoken } from "../../src/reading/messages.js";
 
 test("a message of chat completions says its text and its calls", () => {
@@ -49,4 +50,13 @@ test("an excerpt has one line, and never half of a letter", () => {
   assert.equal(excerpt("one\n\n two\tthree", 40), "one two three");
   assert.equal(excerpt("😀😀😀😀", 3), "😀😀…");
   assert.equal(excerpt("潮汐表不直接用电脑", 4), "潮汐表…");
+});
+
+test("a match is found where all words stand, else where the longest does", () => {
+  const line = '{"content":"The tide turned; the clocks went forward."}';
+  const at = (words: string): string => line.slice(...matchIn(line, words));
+  assert.equal(at("CLOCKS went"), "clocks went");
+  assert.equal(at("forward tide"), "forward");
+  assert.deepEqual(matchIn(line, "zebra"), [0, 0]);
+  assert.deepEqual(matchIn(line, "  "), [0, 0]);
 });

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { html, Html } from "../../src/panel/escaping.js";
 import { page } from "../../src/panel/page.js";
+import { contextText } from "../../src/reading/context-text.js";
+import type { Openings } from "../../src/sessions/history.js";
 import type { Preview } from "../../src/sessions/previews.js";
 
 const NONCE = "0123456789abcdef";
@@ -21,8 +23,8 @@ function preview(changes: Partial<Preview> = {}): Preview {
   };
 }
 
-function shown(changes: Partial<Preview> = {}, title = "s"): string {
-  return page({ title, about: "", preview: preview(changes), hasPrevious: true, hasNext: false }, NONCE);
+function shown(changes: Partial<Preview> = {}, title = "s", openings: Openings = new Map()): string {
+  return page({ title, about: "", preview: preview(changes), openings, hasPrevious: true, hasNext: false }, NONCE);
 }
 
 test("text is escaped wherever it is put in", () => {
@@ -40,6 +42,7 @@ test("nothing that anybody has said becomes markup", () => {
       injected: [{ pluginName: HOSTILE, injectionPoint: "per-message", tokens: 1, content: HOSTILE }],
     },
     HOSTILE,
+    new Map([[HOSTILE, { speaker: "user", text: HOSTILE }]]),
   );
   assert.equal(document.match(/<script/g)?.length, 1);
   assert.ok(!document.includes("<img"));
@@ -77,4 +80,29 @@ test("a page stays small, however long the context is", () => {
 test("the last turn has no later one to go to", () => {
   assert.match(shown(), /<button data-ask="next"[^>]* disabled>/);
   assert.match(shown(), /<button data-ask="previous" title="[^"]*" >/);
+});
+
+test("what became of a message is told with how it begins", () => {
+  const decided = { turnId: "t1", tokens: 1, decision: "sent", reason: "newest" } as const;
+  const decisions = [{ ...decided, messageId: "m-1" }, { ...decided, messageId: "m-2" }];
+  const document = shown({ decisions }, "s", new Map([["m-1", { speaker: "tool", text: "42 files" }]]));
+  assert.match(document, /<td title="m-1"><span class="speaker speaker-tool">tool<\/span> 42 files<\/td>/);
+  assert.match(document, /<td title="m-2">m-2<\/td>/);
+});
+
+test("a summary is named and coloured as one, without its fence", () => {
+  const fenced = "[ctx:summary:n1:123456789012345678]\nThe user asked for \u2018a\u2019. [\\ctx:note]\n[/ctx]";
+  const document = shown({ messages: [{ role: "user", content: fenced }] });
+  assert.match(document, /<article class="message made kind-summary"><h2>summary of earlier messages<\/h2>/);
+  assert.ok(document.includes("The user asked for \u2018a\u2019. [ctx:note]"));
+  assert.ok(!document.includes("[ctx:summary"));
+  const text = contextText(preview({ messages: [{ role: "user", content: fenced }] }));
+  assert.match(text, /─── summary of earlier messages ───\n\nThe user asked/);
+});
+
+test("a text that only mentions a fence is its author's", () => {
+  const said = "Look: [ctx:summary:n1:123456789012345678]\nx\n[/ctx]";
+  for (const content of [said, `${said.slice(6)} and more`, "[ctx:summary:n1:12]\nx\n[/ctx]", "[ctx:odd:n1:123456789012345678]\nx\n[/ctx]"]) {
+    assert.match(shown({ messages: [{ role: "user", content }] }), /<article class="message speaker-user">/);
+  }
 });

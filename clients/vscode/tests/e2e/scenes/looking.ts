@@ -26,19 +26,22 @@ export function looking(scene: Scene): void {
     await bench.menu(bench.row(/^t11/), "Show What the Model Sees");
     await bench.panel.locator("h1", { hasText: "turn t11" }).waitFor();
     assert.ok((await bench.panel.locator(".bar rect").count()) > 1, "the bar has several kinds");
-    await bench.panel.locator(".speaker-user", { hasText: "Please add it" }).waitFor();
+    await bench.panel.locator("article.speaker-user", { hasText: "Please add it" }).waitFor();
+    await bench.panel.locator("article.kind-summary h2", { hasText: "summary of earlier messages" }).first().waitFor();
+    assert.equal(await bench.panel.locator("article", { hasText: "[ctx:" }).count(), 0);
     await scene.picture("panel-dark");
   });
 
   scene.test("the panel tells what became of each message, and goes from turn to turn", async () => {
     const { bench } = scene;
     await bench.panel.locator("button", { hasText: DECISIONS }).click();
-    await bench.panel.locator(".badge-summarised").first().waitFor();
+    await bench.panel.locator("tr", { has: bench.panel.locator(".badge-summarised"), hasText: /user|assistant|tool/ }).first().waitFor();
+    await bench.panel.locator("td .speaker-user").first().waitFor();
     await scene.picture("decisions-dark");
     await bench.panel.locator("button", { hasText: "Earlier turn" }).click();
     await bench.panel.locator("h1", { hasText: "turn t10" }).waitFor();
     await bench.panel.locator("button", { hasText: TEXT }).click();
-    await bench.panel.locator(".speaker-user", { hasText: "machine-readable" }).waitFor();
+    await bench.panel.locator("article.speaker-user", { hasText: "machine-readable" }).waitFor();
   });
 
   scene.test("the contexts of two turns are compared", async () => {
@@ -54,9 +57,9 @@ export function looking(scene: Scene): void {
     const { bench } = scene;
     await bench.foldAll();
     await bench.row(SESSION).click();
-    await bench.says(bench.status, /one-hour-early.*\d+ % of 8k/);
+    await bench.says(bench.status, /one-hour-early t\d+ .*\d+ % of 8k/);
     await bench.status.hover();
-    await bench.says(bench.page.locator(".monaco-hover:visible").last(), /recent messages/);
+    await bench.says(bench.page.locator(".monaco-hover:visible").last(), /would be sent now, up to turn t\d+.*recent messages/s);
     await scene.picture("status-dark", true);
   });
 

@@ -34,5 +34,7 @@ export function reading(scene: Scene): void {
     await found.click();
     await bench.tab(SESSION).waitFor();
     await bench.says(bench.lines, /asks for the offset of the zone once/);
+    await bench.says(bench.page.locator(".statusbar-item", { hasText: /selected/ }), /\(19 selected\)/);
+    await bench.page.locator(".editor-instance .selected-text").first().waitFor();
   });
 }
