@@ -91,7 +91,7 @@ class Sidecar:
             self.store,
             self.registry,
             exempt=self.exempt,
-            owner=lambda session_id, agent_id: self.sessions.owner(session_id, agent_id),
+            sessions=lambda: self.sessions,
             take_note=self.take_note,
         )
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SessionHead,
         SessionRef,
         SessionSettings,
+        SessionSnapshot,
         StoredMessage,
         SummaryNode,
     )
@@ -147,6 +148,10 @@ class SessionStore(Protocol):
 
     async def state(self, ref: SessionRef, name: str) -> bytes | None:
         """A value kept by `SaveState`."""
+        ...
+
+    async def snapshot(self, ref: SessionRef, agent_id: str | None = None) -> SessionSnapshot:
+        """What a request of the agent needs to know of a session at its start, from one consistent state."""
         ...
 
     async def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol, TypeVar
 
+from sidecar.store.admission import is_foreign, set_for
 from sidecar.store.buffer import BufferRows
 from sidecar.store.forks import owner_at, place_of_id, row_at, spans
 from sidecar.store.primitives import RowReads
@@ -20,6 +21,7 @@ from sidecar.store.stored import (
     SessionHead,
     SessionRef,
     SessionSettings,
+    SessionSnapshot,
     StoredMessage,
     SummaryNode,
 )
@@ -140,6 +142,7 @@ def read_turn_start(reads: RowReads, ref: SessionRef, turn: int) -> int | None:
     return low if turn_at(low) == turn else None
 
 
+_UNSET = SessionSettings(None, None)
 _T = TypeVar("_T")
 
 Lacking = list[tuple[SessionRef, str, int, list[StoredMessage]]]
@@ -167,10 +170,34 @@ class Lookups(RowReads, Protocol):
     def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> list[SummaryNode]: ...
     def settings_of(self, namespace: str, scope: str, scope_id: str) -> SessionSettings: ...
     def state(self, ref: SessionRef, name: str) -> bytes | None: ...
+    def values(self, ref: SessionRef) -> dict[str, bytes | None]:
+        """See `SessionSnapshot.values`."""
+        ...
+
     def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool: ...
     def without_facts(self, limit: int) -> tuple[Lacking, bool]:
         """What a short look finds, and whether there is nothing behind it to look at."""
         ...
+
+
+def read_snapshot(reads: Lookups, ref: SessionRef, agent_id: str | None) -> SessionSnapshot:
+    """See `SessionStore.snapshot`. A foreign session takes the same statements as a missing one."""
+    namespace, session_id = ref
+    record = reads.session(ref)
+    owner = None if record is None else record.agent_id
+    spawn = reads.spawns.of_session(ref) if record is None or is_foreign(owner, agent_id) else None
+    waiting = _UNSET
+    if agent_id is not None and owner != agent_id:
+        waiting = reads.settings_of(namespace, "session", set_for(session_id, agent_id))
+    agent = agent_id or owner or (spawn.child_agent_id if spawn else None)
+    return SessionSnapshot(
+        None if record is None else record.head(),
+        None if spawn is None else spawn.child_agent_id,
+        reads.settings_of(namespace, "session", session_id),
+        waiting,
+        reads.settings_of(namespace, "agent", agent) if agent else _UNSET,
+        reads.values(ref),
+    )
 
 
 class SessionReads:
@@ -267,6 +294,10 @@ class SessionReads:
     async def state(self, ref: SessionRef, name: str) -> bytes | None:
         """See `SessionStore`."""
         return await self.read(lambda reads: reads.state(ref, name))
+
+    async def snapshot(self, ref: SessionRef, agent_id: str | None = None) -> SessionSnapshot:
+        """See `SessionStore`."""
+        return await self.read(lambda reads: read_snapshot(reads, ref, agent_id))
 
     async def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
         """See `SessionStore`."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    pass
-
-
+LARGEST_VALUE = 16 << 10
+"""Bytes of a value that is read with the snapshot of a session."""
+LONGEST_NAME = 200
+"""Characters of the name of a value that every store keeps as they are."""
 SECRET_BYTES = 32
 """Bytes of the secret with which a store marks what was made for its sessions."""
 
@@ -139,3 +140,19 @@ class SessionSettings(NamedTuple):
     engine: str | None
     config: bytes | None
     """JSON object, `None` where nothing is set."""
+
+
+class SessionSnapshot(NamedTuple):
+    """What a request needs to know of a session at its start, read in one transaction."""
+
+    head: SessionHead | None
+    prepared_for: str | None
+    """The agent of a spawned child that has stored nothing yet."""
+    own: SessionSettings
+    """Set for the session."""
+    waiting: SessionSettings
+    """Set by the asking agent while the session was not its own."""
+    agents: SessionSettings
+    """Set for the asking agent, or for the owner where no agent asks."""
+    values: Mapping[str, bytes | None]
+    """Values kept by `SaveState`, `None` for one above `LARGEST_VALUE` bytes; not derived ones."""

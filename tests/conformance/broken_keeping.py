@@ -153,6 +153,10 @@ def keeps_state_for_whoever_has_the_name(patch: MonkeyPatch) -> None:
     )
 
 
+def reads_large_values_with_a_snapshot(patch: MonkeyPatch) -> None:
+    patch.setattr(MemoryTables, "values", lambda tables, ref: dict(tables._state.get(ref, {})))
+
+
 def replaces_settings_whole(patch: MonkeyPatch) -> None:
     patch.setitem(
         rules._RULES,

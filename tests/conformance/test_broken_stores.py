@@ -147,6 +147,7 @@ CAUGHT = {
     "state/state_is_kept_by_name_and_removed_by_saving_none": "removes_no_state",
     "state/state_of_a_deleted_session_is_not_kept_for_its_successor": "keeps_state_for_whoever_has_the_name",
     "state/settings_change_member_by_member": "replaces_settings_whole",
+    "state/a_snapshot_has_what_single_reads_have": "reads_large_values_with_a_snapshot",
     "read/a_missing_session_reads_as_empty": "reads_a_session_that_is_not_there_as_an_error",
     "read/a_range_of_positions_includes_both_ends": "leaves_out_the_last_position",
     "read/messages_of_one_role_are_found_in_order": "reads_messages_newest_first",

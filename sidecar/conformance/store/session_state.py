@@ -10,8 +10,9 @@ from msgspec import structs
 from sidecar.conformance.kit import expect, expect_equal
 from sidecar.conformance.store.samples import CHILD, FACTS, GRANDCHILD, REF, reply, summary, user
 from sidecar.conformance.store.subject import Subject, check, texts
-from sidecar.store.stored import Facts, SessionRef, SessionSettings
+from sidecar.store.stored import LARGEST_VALUE, Facts, SessionRef, SessionSettings, SessionSnapshot
 from sidecar.store.writes import (
+    DERIVED,
     AddSummary,
     AppendResult,
     Configure,
@@ -233,3 +234,35 @@ async def settings_change_member_by_member(store: Subject) -> None:
     expect_equal(await store.store.settings("host", "session", "main"), SessionSettings("full", b'{"a":1}'))
     expect_equal(await store.store.settings("host", "agent", "main"), SessionSettings(None, None))
     expect_equal(await store.store.settings("other", "session", "main"), SessionSettings(None, None))
+
+
+@check("state")
+async def a_snapshot_has_what_single_reads_have(store: Subject) -> None:
+    """A large value is named and not read with it, and a derived one is left out."""
+    unset, mine = SessionSettings(None, None), SessionSettings("full", None)
+    nothing = SessionSnapshot(None, None, unset, unset, unset, {})
+    expect_equal(await store.store.snapshot(REF), nothing, "the snapshot of a session that is not there")
+    head = (await store.append(REF, "a", agent_id="alice")).head
+    await store.write(Configure("host", "session", "main", engine="full"))
+    await store.write(Configure("host", "session", "main", engine="terse", agent_id="bob"))
+    await store.write(Configure("host", "agent", "bob", engine="legacy"))
+    await store.write(Configure("host", "agent", "alice", config=b"{}"))
+    large = b"0" * (LARGEST_VALUE + 1)
+    for name, value in (
+        ("a", b"1"),
+        ("b", b""),
+        ("c", large),
+        (DERIVED + "d", b"2"),
+        ("e", b"3"),
+        ("e", None),
+    ):
+        await store.write(SaveState(REF, name, value))
+    values = {"a": b"1", "b": b"", "c": None}
+    alices = SessionSettings(None, b"{}")
+    for agent in (None, "alice"):
+        found = await store.store.snapshot(REF, agent)
+        expect_equal(found, SessionSnapshot(head, None, mine, unset, alices, values), f"for {agent}")
+    bobs = SessionSnapshot(
+        head, None, mine, SessionSettings("terse", None), SessionSettings("legacy", None), values
+    )
+    expect_equal(await store.store.snapshot(REF, "bob"), bobs, "the snapshot for another agent")

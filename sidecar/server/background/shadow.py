@@ -42,7 +42,14 @@ from sidecar.server.sessions.live import EPOCH, VIEW_STATES
 from sidecar.server.sessions.pruning import show_stubs
 from sidecar.server.sidecar import Sidecar
 from sidecar.store.contract import SessionStore
-from sidecar.store.stored import Appended, SessionHead, SessionRef, SessionSettings, SummaryNode
+from sidecar.store.stored import (
+    Appended,
+    SessionHead,
+    SessionRef,
+    SessionSettings,
+    SessionSnapshot,
+    SummaryNode,
+)
 from sidecar.store.writes import AddSummary, Append, AppendResult, SaveState, Write
 from sidecar.summarize.limits import CircuitBreaker
 
@@ -61,6 +68,7 @@ Print = tuple[int, int]
 
 KEPT_SESSIONS = 256
 """Sessions whose values and summaries are remembered; of others a shadow begins anew."""
+_UNSET = SessionSettings(None, None)
 OWN = ("engine.", EPOCH, VIEW_STATES)
 """Beginnings of the names of values that a shadow has for itself; the others it reads as they are."""
 MOST_SHOWN = 500
@@ -219,16 +227,31 @@ class OverlayStore:
                 write.result = None
         return write.result
 
+    async def snapshot(self, ref: SessionRef, agent_id: str | None = None) -> SessionSnapshot:
+        """What is below without values of engines, with what was written here."""
+        below = await self._below.snapshot(ref, agent_id)
+        self._follow(ref, below.head)
+        written = self._sessions.get(ref)
+        values = {name: value for name, value in below.values.items() if not name.startswith(OWN)}
+        for name, value in (written.values if written is not None else {}).items():
+            values.pop(name, None)
+            if value is not None:
+                values[name] = value
+        return below._replace(own=_UNSET, waiting=_UNSET, agents=_UNSET, values=values)
+
     async def session(self, ref: SessionRef) -> SessionHead | None:
         """The head below; what was written for another session of that name is forgotten."""
         head = await self._below.session(ref)
+        self._follow(ref, head)
+        return head
+
+    def _follow(self, ref: SessionRef, head: SessionHead | None) -> None:
         written = self._sessions.get(ref)
         if written is not None and head is not None:
             if written.uid not in (None, head.uid):
                 del self._sessions[ref]
             else:
                 written.uid = head.uid
-        return head
 
     async def state(self, ref: SessionRef, name: str) -> bytes | None:
         """A value that was written here, else one below that is not of engines."""
@@ -240,7 +263,7 @@ class OverlayStore:
     async def settings(self, namespace: str, scope: str, scope_id: str) -> SessionSettings:
         """Nothing: the same engine serves all sessions."""
         del namespace, scope, scope_id
-        return SessionSettings(None, None)
+        return _UNSET
 
     async def summaries(self, ref: SessionRef) -> list[SummaryNode]:
         """The summaries that were written here."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import json
 
@@ -25,9 +25,9 @@ from sidecar.server.engines.instance import (
     validated_settings,
 )
 from sidecar.server.failures import MEND_ENGINE, MEND_SETTING, EngineUnavailable, SettingsWrong
-from sidecar.store.admission import is_foreign, set_for
+from sidecar.store.admission import is_foreign
 from sidecar.store.spawn import BeginSpawn
-from sidecar.store.stored import SessionSettings
+from sidecar.store.stored import SessionSettings, SessionSnapshot
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -97,6 +97,10 @@ class EngineRegistry:
         if opening is None:
             opening = self._opening[key] = asyncio.create_task(self._open(key, engine_id, config))
         return await asyncio.shield(opening)
+
+    def ready(self, engine_id: str | None, config: bytes | None) -> EngineInstance | None:
+        """The same engine, if it serves already."""
+        return self._instances.get((engine_id or self.default_id, config or b""))
 
     async def check(self, engine_id: str, config: bytes | None) -> None:
         """Raise as `take` would if there were no fallback; an engine from outside is started for it."""
@@ -213,6 +217,22 @@ def _unknown(engine_id: str) -> EngineInfo:
     )
 
 
+class SessionLookup(Protocol):
+    """Finds what the store has of sessions."""
+
+    async def snapshot(self, session_id: str, agent_id: str | None) -> SessionSnapshot:
+        """What the store has of a session, for a request of the agent."""
+        ...
+
+    async def owner(self, session_id: str, agent_id: str | None) -> str | None:
+        """The agent that a session belongs to."""
+        ...
+
+    def owner_by(self, session_id: str, snapshot: SessionSnapshot) -> str | None:
+        """The same by a snapshot of the session."""
+        ...
+
+
 class SessionEngines:
     """Finds the engine of a session, and remembers it for what must not wait for the store."""
 
@@ -223,15 +243,15 @@ class SessionEngines:
         registry: EngineRegistry,
         *,
         exempt: ExemptSessions | None,
-        owner: Callable[[str, str | None], Awaitable[tuple[str | None, bool]]],
+        sessions: Callable[[], SessionLookup],
         take_note: Callable[[], None],
     ) -> None:
-        """`owner` says whose a session is, `take_note` is called once an engine wants to see new messages."""
+        """`take_note` is called once an engine wants to see new messages."""
         self._host = host
         self._store = store
         self._registry = registry
         self._exempt = exempt
-        self._owner = owner
+        self._sessions = sessions
         self._take_note = take_note
         self._known: OrderedDict[tuple[str, str | None], EngineInstance] = OrderedDict()
 
@@ -239,46 +259,58 @@ class SessionEngines:
         """The engine of a session, if that is known without asking the store."""
         return self._known.get((session_id, agent_id))
 
-    async def of(
-        self, session_id: str, agent_id: str | None, session_key: str | None = None
-    ) -> EngineInstance:
+    async def of(self, session_id: str, agent_id: str | None) -> EngineInstance:
         """The engine that serves a session, by what this process or another one has set.
+
+        Raises:
+            EngineUnavailable: the engine that was configured for it cannot serve.
+        """
+        instance, _ = await self.begin(session_id, agent_id, None)
+        return instance
+
+    async def begin(
+        self, session_id: str, agent_id: str | None, session_key: str | None
+    ) -> tuple[EngineInstance, SessionSnapshot]:
+        """The engine for a request, and what the store has of its session.
 
         A session that was prepared for a subagent under `session_key` begins with this.
 
         Raises:
             EngineUnavailable: the engine that was configured for it cannot serve.
         """
+        sessions = self._sessions()
         exemption = self._exempt and self._exempt.of(session_id, session_key, agent_id)
         if exemption is not None and exemption.ignores:
-            return await self._registry.take(LEGACY)
+            return await self._registry.take(LEGACY), await sessions.snapshot(session_id, agent_id)
         known = exemption is not None or (session_id, agent_id) in self._known
         if session_key is not None and not known:
             await self._begin_spawned(session_id, session_key, agent_id)
-        owner, _ = await self._owner(session_id, agent_id)
-        own = await self.of_session(session_id, agent_id, owner)
-        owner = agent_id or owner
-        agents = await self.configured("agent", owner) if owner else SessionSettings(None, None)
-        instance = await self._registry.take(own.engine or agents.engine, own.config or agents.config)
+        snapshot = await sessions.snapshot(session_id, agent_id)
+        own, agents = self.set_for(session_id, agent_id, snapshot), snapshot.agents
+        engine_id, config = own.engine or agents.engine, own.config or agents.config
+        instance = self._registry.ready(engine_id, config)
+        if instance is None:
+            instance = await self._registry.take(engine_id, config)
+            # Much may have happened while it was loaded.
+            snapshot = await sessions.snapshot(session_id, agent_id)
         if instance.takes_note:
             self._take_note()
         self._known[session_id, agent_id] = instance
         if len(self._known) > MOST:
             self._known.popitem(last=False)
-        return instance
+        return instance, snapshot
 
-    async def configured(self, scope: Literal["session", "agent"], scope_id: str) -> SessionSettings:
-        """What `session/configure` has set."""
-        return await self._store.settings(self._host.namespace, scope, scope_id)
+    async def set_for_agent(self, agent_id: str) -> SessionSettings:
+        """What `session/configure` has set for an agent."""
+        return await self._store.settings(self._host.namespace, "agent", agent_id)
 
-    async def of_session(self, session_id: str, agent_id: str | None, owner: str | None) -> SessionSettings:
+    def set_for(self, session_id: str, agent_id: str | None, snapshot: SessionSnapshot) -> SessionSettings:
         """What `session/configure` has set for a session, as far as the agent is concerned."""
-        own = await self.configured("session", session_id)
-        if is_foreign(owner, agent_id):
-            own = SessionSettings(None, None)
+        owner = self._sessions().owner_by(session_id, snapshot)
+        own = SessionSettings(None, None) if is_foreign(owner, agent_id) else snapshot.own
         if agent_id is None or owner == agent_id:
             return own
-        waiting = await self.configured("session", set_for(session_id, agent_id))
+        waiting = snapshot.waiting
         return SessionSettings(waiting.engine or own.engine, waiting.config or own.config)
 
     def forget(self) -> None:
@@ -294,8 +326,7 @@ class SessionEngines:
         waiting = await self._store.spawns_of_key(self._host.namespace, session_key)
         if not any(spawn.child_id is None for spawn in waiting):
             return
-        owner, _ = await self._owner(session_id, agent_id)
-        if not is_foreign(owner, agent_id):
+        if not is_foreign(await self._sessions().owner(session_id, agent_id), agent_id):
             await self._store.write(BeginSpawn(self._host.ref(session_id), session_key, agent_id=agent_id))
 
 

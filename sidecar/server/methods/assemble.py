@@ -71,9 +71,11 @@ class AssembleHandlers:
         """One answer; the history stays as it is."""
         del call
         sidecar = self._sidecar
-        instance = await sidecar.engines.of(params.session_id, params.agent_id, params.session_key)
+        instance, snapshot = await sidecar.engines.begin(
+            params.session_id, params.agent_id, params.session_key
+        )
         use = sidecar.sessions.look if params.messages is None else sidecar.sessions.open
-        live = await use(params.session_id, params.agent_id)
+        live = await use(params.session_id, params.agent_id, snapshot)
         if live.head is None and params.messages is None:
             raise SessionNotFound(params.session_id)
         if instance.id == LEGACY:

@@ -172,8 +172,10 @@ class CompactHandlers:
         """Whether the next answer is going to fit."""
         del call
         sidecar = self._sidecar
-        instance = await sidecar.engines.of(params.session_id, params.agent_id, params.session_key)
-        live = await sidecar.sessions.look(params.session_id, params.agent_id)
+        instance, snapshot = await sidecar.engines.begin(
+            params.session_id, params.agent_id, params.session_key
+        )
+        live = await sidecar.sessions.look(params.session_id, params.agent_id, snapshot)
         pending = params.pending_tokens or 0
         if instance.id == LEGACY:
             timeline = await sidecar.reconciler.as_came(live, params.messages)
@@ -223,8 +225,10 @@ class CompactHandlers:
             SessionNotFound: there is no such session, and its engine stores.
         """
         sidecar = self._sidecar
-        instance = await sidecar.engines.of(params.session_id, params.agent_id, params.session_key)
-        live = await sidecar.sessions.look(params.session_id, params.agent_id)
+        instance, snapshot = await sidecar.engines.begin(
+            params.session_id, params.agent_id, params.session_key
+        )
+        live = await sidecar.sessions.look(params.session_id, params.agent_id, snapshot)
         if live.head is None and instance.id != LEGACY:
             raise SessionNotFound(params.session_id)
         return instance, live

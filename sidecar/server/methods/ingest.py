@@ -31,6 +31,7 @@ from sidecar.store.writes import Append, AppendResult
 
 if TYPE_CHECKING:
     from sidecar.messages.contract import Role
+    from sidecar.server.sessions.live import LiveSession
 
 
 _log = logging.getLogger(__name__)
@@ -115,8 +116,11 @@ class IngestHandlers:
         )
         self._sidecar.warm_up()
         new = self._sidecar.intake.read(message.raw, path="/message")
-        instance = await self._sidecar.engines.of(params.session_id, params.agent_id, params.session_key)
-        session = await self._session(instance, params)
+        instance, snapshot = await self._sidecar.engines.begin(
+            params.session_id, params.agent_id, params.session_key
+        )
+        live = await self._sidecar.sessions.open(params.session_id, params.agent_id, snapshot)
+        session = self._session(instance, live, params)
         ours = await self._sidecar.intake.mark(session.live, message.raw)
         display = None if ours else self._display(instance, message.raw, new.role)
         outcome, fallback_for = await ingest_or_store(
@@ -182,8 +186,10 @@ class IngestHandlers:
     async def _batch_by_engine(
         self, params: IngestBatchContextParams, call: Call
     ) -> IngestBatchContextResult:
-        instance = await self._sidecar.engines.of(params.session_id, params.agent_id, params.session_key)
-        live = await self._sidecar.sessions.open(params.session_id, params.agent_id)
+        instance, snapshot = await self._sidecar.engines.begin(
+            params.session_id, params.agent_id, params.session_key
+        )
+        live = await self._sidecar.sessions.open(params.session_id, params.agent_id, snapshot)
         ids = params.message_ids or [None] * len(params.messages)
         write = self._batch(params)
         ours = [await self._sidecar.intake.mark(live, bytes(raw)) for raw in params.messages]
@@ -200,7 +206,7 @@ class IngestHandlers:
             name = self._sidecar.intake.name
             named = [name(bytes(raw), id) for raw, id in zip(params.messages, ids, strict=True)]
             return IngestBatchContextResult(ingested_count=0, message_ids=named)
-        handle = await self._session(instance, params)
+        handle = self._session(instance, live, params)
         messages = write.messages
         fallbacks: list[FallbackFor] = []
 
@@ -234,15 +240,16 @@ class IngestHandlers:
             fallback_for=fallbacks[0] if fallbacks else None,
         )
 
-    async def _session(
-        self, instance: EngineInstance, params: IngestContextParams | IngestBatchContextParams
+    def _session(
+        self,
+        instance: EngineInstance,
+        live: LiveSession,
+        params: IngestContextParams | IngestBatchContextParams,
     ) -> EngineSession:
-        sidecar = self._sidecar
-        live = await sidecar.sessions.open(params.session_id, params.agent_id)
         count = live.head.message_count if live.head and instance.id != LEGACY else 0
         return EngineSession(
             live,
-            SessionTimeline(sidecar.store, live.ref, live.stored, count),
+            SessionTimeline(self._sidecar.store, live.ref, live.stored, count),
             instance.id,
             agent_id=params.agent_id,
             session_key=params.session_key,

@@ -290,7 +290,7 @@ class SessionChangeHandlers:
         """Erase a session with all that belongs to it."""
         del call
         sidecar = self._sidecar
-        owner, _ = await sidecar.sessions.owner(params.session_id, params.agent_id)
+        owner = await sidecar.sessions.owner(params.session_id, params.agent_id)
         ref = sidecar.host.ref(params.session_id)
         deleted = await sidecar.store.write(Delete(ref, agent_id=params.agent_id))
         sidecar.engines.forget()
@@ -306,16 +306,16 @@ class SessionChangeHandlers:
         """What is set already: another agent's session is as one that is not there."""
         engines = self._sidecar.engines
         if params.session_id is None:
-            return await engines.configured("agent", params.agent_id or "")
-        owner, _ = await self._sidecar.sessions.owner(params.session_id, params.agent_id)
-        return await engines.of_session(params.session_id, params.agent_id, owner)
+            return await engines.set_for_agent(params.agent_id or "")
+        snapshot = await self._sidecar.sessions.snapshot(params.session_id, params.agent_id)
+        return engines.set_for(params.session_id, params.agent_id, snapshot)
 
     async def _inherited(self, params: ConfigureSessionParams) -> str:
         """The engine of a session, or agent, for which none is configured."""
         sidecar = self._sidecar
         if params.session_id is not None:
-            agent_id = params.agent_id or (await sidecar.sessions.owner(params.session_id, None))[0]
-            agents = await sidecar.engines.configured("agent", agent_id) if agent_id else None
+            agent_id = params.agent_id or await sidecar.sessions.owner(params.session_id, None)
+            agents = await sidecar.engines.set_for_agent(agent_id) if agent_id else None
             if agents and agents.engine:
                 return agents.engine
         return sidecar.registry.default_id

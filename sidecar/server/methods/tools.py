@@ -67,7 +67,7 @@ class ToolHandlers:
             granted = head is not None and await grant_of(sidecar, head) is not None
             instance = await sidecar.engines.of(params.session_id, params.agent_id)
         elif params.agent_id is not None:
-            configured = await sidecar.engines.configured("agent", params.agent_id)
+            configured = await sidecar.engines.set_for_agent(params.agent_id)
             instance = await sidecar.registry.take(configured.engine, configured.config)
         else:
             instance = await sidecar.registry.take()

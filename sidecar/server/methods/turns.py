@@ -171,8 +171,10 @@ class HandOver:
     @classmethod
     async def begin(cls, sidecar: Sidecar, params: SessionParams, call: Call) -> Self:
         """The request at its session, which need not be there yet."""
-        instance = await sidecar.engines.of(params.session_id, params.agent_id, params.session_key)
-        live = await sidecar.sessions.open(params.session_id, params.agent_id)
+        instance, snapshot = await sidecar.engines.begin(
+            params.session_id, params.agent_id, params.session_key
+        )
+        live = await sidecar.sessions.open(params.session_id, params.agent_id, snapshot)
         live.stood_in = None
         return cls(sidecar, instance, live, params, call)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from sidecar.engine.guard.answer import Guard
@@ -16,8 +17,8 @@ from sidecar.messages.fence import OPENING_BYTES
 from sidecar.messages.marks import Marks
 from sidecar.server.sessions.timeline import ENTRY_OVERHEAD, SessionTimeline, StoredEntries
 from sidecar.store.contract import SessionStore
-from sidecar.store.stored import SessionHead, SessionRef
-from sidecar.store.writes import SaveState, Write
+from sidecar.store.stored import LARGEST_VALUE, LONGEST_NAME, SessionHead, SessionRef, SessionSnapshot
+from sidecar.store.writes import DERIVED, SaveState, Write
 from sidecar.tokens.calibration import Calibration
 from sidecar.tokens.contract import TokenCounter
 from sidecar.tokens.message_cost import message_tokens
@@ -36,6 +37,9 @@ BASES = 2
 """The newest of them, which deltas may build on; kept while the session is in use (spec: at least 2)."""
 _DECISION = 400
 """Bytes of one decision, with its ids."""
+
+_SNAPSHOT_S = 1.0
+"""How long a request relies on the values that it has read at its start."""
 
 BARE = 16_384
 """Bytes that a session takes of which nothing is cached, roughly."""
@@ -213,6 +217,10 @@ class LiveSession:
         """True for a session of which nothing is kept."""
         self._continuity: Continuity | None = None
         self._loaded = False
+        self._values: dict[str, bytes | None] = {}
+        """Of the newest snapshot, with what was saved since; `None` for one that is too large to be in it."""
+        self._values_read = float("-inf")
+        self._saves = 0
         self._epoch_kept: bytes | None = None
         self._epoch_on_its_way: bytes | None = None
         self._epoch_lost = 0
@@ -256,7 +264,8 @@ class LiveSession:
         transcript = self.transcript.weight if self.transcript is not None else 0
         shown = max((each.size for each in self.shown), default=0)
         views = sum(stubs.weight for stubs in self.stubs.values())
-        return BARE + self.stored.weight + transcript + self.results.weight + shown + views
+        values = sum(map(len, filter(None, self._values.values())))
+        return BARE + values + self.stored.weight + transcript + self.results.weight + shown + views
 
     def shrink(self, *, results: int) -> None:
         """Forget what can be read or computed again, and all answers but the newest `results`."""
@@ -265,17 +274,21 @@ class LiveSession:
         self.results.forget(all_but=results)
         for stubs in self.stubs.values():
             stubs.forget_shown()
+        self._values, self._values_read = {}, float("-inf")
         if not results and self._epoch_on_its_way is None:
             self._continuity = None
 
-    async def refresh(self) -> SessionHead | None:
-        """The session's head as it is now; caches follow it."""
+    async def refresh(self, snapshot: SessionSnapshot | None = None) -> SessionHead | None:
+        """The session's head as it is now, or as it was in a snapshot just read; caches follow it."""
+        if snapshot is None:
+            snapshot = await self.read_snapshot(None)
+        self._take_values(snapshot)
         if not self._loaded:
             self._loaded = True
             kept = await self.state(CALIBRATION)
             self.calibration = Calibration.from_bytes(self.counter.name, kept or b"")
-        head = await self.store.session(self.ref)
-        known, self.head = self.head, head
+        known, self.head = self.head, snapshot.head
+        head = self.head
         if known and (head is None or (head.uid, head.created_ms) != (known.uid, known.created_ms)):
             self._forget()
         elif known and head and head.revision != known.revision:
@@ -290,19 +303,48 @@ class LiveSession:
                 self._forget_lost()
         return head
 
+    async def read_snapshot(self, agent_id: str | None) -> SessionSnapshot:
+        """What the store has of the session, no value older than this process has saved it."""
+        while True:
+            saves = self._saves
+            snapshot = await self.store.snapshot(self.ref, agent_id)
+            if saves == self._saves:
+                return snapshot
+
     async def state(self, name: str) -> bytes | None:
         """A value kept for this session, by this process or another one."""
-        return await self.store.state(self.ref, name)
+        if time.monotonic() - self._values_read > _SNAPSHOT_S:
+            self._take_values(await self.read_snapshot(None))
+        value = self._values.get(name)
+        if value is None and (name in self._values or name.startswith(DERIVED) or len(name) > LONGEST_NAME):
+            return await self.store.state(self.ref, name)
+        return value
+
+    def _take_values(self, snapshot: SessionSnapshot) -> None:
+        self._values = dict(snapshot.values)
+        self._values_read = time.monotonic()
+
+    def _saved(self, name: str, value: bytes | None) -> None:
+        self._saves += 1
+        self._values.pop(name, None)
+        if value is not None:
+            self._values[name] = value if len(value) <= LARGEST_VALUE else None
 
     async def save_state(self, name: str, value: bytes | None) -> None:
         """Keep a value; returns once it is durable."""
         if not (self.gone or self.exempt):
             await self.store.write(SaveState(self.ref, name, value))
+            self._saved(name, value)
 
     def save_soon(self, name: str, value: bytes | None, done: Callable[[Write], None] = _passed_over) -> None:
         """Keep a value without waiting for it."""
         if not (self.gone or self.exempt):
-            self.store.submit(SaveState(self.ref, name, value), done)
+            self.store.submit(SaveState(self.ref, name, value), partial(self._saved_soon, done))
+
+    def _saved_soon(self, done: Callable[[Write], None], write: SaveState) -> None:
+        if write.error is None:
+            self._saved(write.name, write.value)
+        done(write)
 
     async def learn(self, model: str, reported: int) -> None:
         """Take in that the provider counted `reported` input tokens for the newest answer."""
@@ -318,7 +360,7 @@ class LiveSession:
 
     async def continuity(self) -> Continuity:
         """The epoch of the session's answers; another process on the same store may have raised it."""
-        kept = await self.store.state(self.ref, EPOCH)
+        kept = await self.state(EPOCH)
         if self._continuity is None or kept not in (self._epoch_kept, self._epoch_on_its_way):
             self._continuity = Continuity(kept, self._is_same_appended)
             self._continuity.rise_above(self._epoch_lost)

@@ -17,7 +17,7 @@ from sidecar.server.sessions.live import BASES, LiveSession
 from sidecar.store.admission import is_foreign
 from sidecar.store.errors import FormatMismatch, SessionMissing, SessionTaken, StoreError
 from sidecar.store.spawn import Spawn, SweepSpawns
-from sidecar.store.stored import SessionHead, SessionRef
+from sidecar.store.stored import SessionHead, SessionRef, SessionSnapshot
 from sidecar.store.writes import Adopt
 
 if TYPE_CHECKING:
@@ -87,14 +87,31 @@ class SessionRegistry:
         self._made += 1
         return f"{self._tag}-{self._made}"
 
-    async def open(self, session_id: str, agent_id: str | None) -> LiveSession:
+    async def snapshot(self, session_id: str, agent_id: str | None) -> SessionSnapshot:
+        """What the store has of a session, for a request of the agent."""
+        live = self._live.get(session_id)
+        if live is None or live.gone:
+            return await self._store.snapshot(self._host.ref(session_id), agent_id)
+        snapshot = await live.read_snapshot(agent_id)
+        if snapshot.head is None and agent_id is None and live.user is not None:
+            agents = await self._store.settings(self._host.namespace, "agent", live.user)
+            return snapshot._replace(agents=agents)
+        return snapshot
+
+    async def open(
+        self, session_id: str, agent_id: str | None, snapshot: SessionSnapshot | None = None
+    ) -> LiveSession:
         """A session that the agent makes its own, known to the store or not (then its `head` is `None`).
+
+        Pass the snapshot where the request has just read it.
 
         Raises:
             SessionTaken: it belongs to another agent.
             FormatMismatch: it holds messages of another dialect.
         """
-        live = await self._refreshed(session_id, agent_id)
+        if snapshot is None:
+            snapshot = await self.snapshot(session_id, agent_id)
+        live = await self._refreshed(session_id, agent_id, snapshot)
         if live.head is not None:
             # Another process may have stored a session of this name: what is held of ours is nothing then.
             lost = is_foreign(live.head.agent_id, live.user)
@@ -103,7 +120,7 @@ class SessionRegistry:
             lost = live.is_bare and is_foreign(live.user, agent_id)
         if lost:
             self.forget(session_id)
-            live = await self._refreshed(session_id, agent_id)
+            live = await self._refreshed(session_id, agent_id, snapshot)
         if is_foreign(live.owner, agent_id):
             raise SessionTaken(session_id)
         head = live.head
@@ -115,33 +132,34 @@ class SessionRegistry:
         live.user = live.owner or agent_id
         return live
 
-    async def look(self, session_id: str, agent_id: str | None) -> LiveSession:
+    async def look(
+        self, session_id: str, agent_id: str | None, snapshot: SessionSnapshot | None = None
+    ) -> LiveSession:
         """A session for a request that makes none: one that an agent may not see is as one that is not there.
 
         Raises:
             FormatMismatch: it holds messages of another dialect.
         """
+        if snapshot is None:
+            snapshot = await self.snapshot(session_id, agent_id)
         if agent_id is not None:
-            owner, there = await self.owner(session_id, agent_id)
-            if is_foreign(owner, agent_id) or (owner is None and not there):
+            owner = self.owner_by(session_id, snapshot)
+            if is_foreign(owner, agent_id) or (owner is None and snapshot.head is None):
                 live = self._live_session(SessionRef(self._host.namespace + NOWHERE, session_id))
                 live.gone = True
                 return live
-        return await self.open(session_id, agent_id)
+        return await self.open(session_id, agent_id, snapshot)
 
-    async def owner(self, session_id: str, agent_id: str | None) -> tuple[str | None, bool]:
-        """Whose a session is, which need not be stored yet, and whether it is.
+    async def owner(self, session_id: str, agent_id: str | None) -> str | None:
+        """The agent that a session belongs to, for a request of an agent."""
+        return self.owner_by(session_id, await self.snapshot(session_id, agent_id))
 
-        An agent waits for a foreign session as long as for a missing one: both take the same reads.
-        """
-        head = await self._store.session(self._host.ref(session_id))
-        if head is not None and not is_foreign(head.agent_id, agent_id):
-            return head.agent_id, True
-        prepared_for = await self._prepared_for(session_id)
-        if head is not None:
-            return head.agent_id, True
+    def owner_by(self, session_id: str, snapshot: SessionSnapshot) -> str | None:
+        """The agent that a session belongs to, whether it is stored or not."""
+        if snapshot.head is not None:
+            return snapshot.head.agent_id
         live = self._live.get(session_id)
-        return (prepared_for if live is None else live.user), False
+        return snapshot.prepared_for if live is None else live.user
 
     async def head(self, session_id: str, agent_id: str | None) -> SessionHead | None:
         """The head of a session that the agent may see, whatever dialect it is in."""
@@ -159,7 +177,9 @@ class SessionRegistry:
             raise SessionMissing(f"there is no session {session_id!r}")
         return head
 
-    async def _refreshed(self, session_id: str, agent_id: str | None) -> LiveSession:
+    async def _refreshed(
+        self, session_id: str, agent_id: str | None, snapshot: SessionSnapshot
+    ) -> LiveSession:
         live = self._live.get(session_id)
         new = live is None
         if live is None:
@@ -171,8 +191,8 @@ class SessionRegistry:
         self._recent.move_to_end(session_id)
         self._touched.add(session_id)
         self._trim(session_id)
-        if await live.refresh() is None and new:
-            live.user = await self._prepared_for(session_id)
+        if await live.refresh(snapshot) is None and new:
+            live.user = snapshot.prepared_for
         return live
 
     def close(self) -> None:
@@ -183,11 +203,6 @@ class SessionRegistry:
 
     def _live_session(self, ref: SessionRef) -> LiveSession:
         return LiveSession(self._store, ref, self._dialect, self._counter, self._searching)
-
-    async def _prepared_for(self, session_id: str) -> str | None:
-        """The agent of a child that was prepared and has stored nothing."""
-        spawn = await self._store.spawn_of(self._host.ref(session_id))
-        return None if spawn is None else spawn.child_agent_id
 
     def cached(self, session_id: str) -> LiveSession | None:
         """A session, if it is held in memory."""

@@ -132,6 +132,16 @@ class StoredEntries:
             self._system = (count, [known.get(m.message_id) or self.entry(m) for m in stored])
         return self._system[1]
 
+    def start_of(self, turn: int) -> int | None:
+        """The position at which a turn begins, where the cached entries show that."""
+        start: int | None = None
+        for entry in reversed(self._entries):
+            if entry.turn < turn:
+                return start
+            if entry.turn == turn:
+                start = entry.place
+        return start if start == 1 else None
+
     async def find(self, message_id: str) -> Entry | None:
         """One entry by its id."""
         for entry in reversed(self._entries):
@@ -256,7 +266,9 @@ class SessionTimeline:
         for entry in reversed(self._live):
             if entry.turn == turn and entry.opens_turn:
                 return entry
-        start = await self._store.turn_start(self._ref, turn) if self._base else None
+        start = self._stored.start_of(turn)
+        if start is None and self._base:
+            start = await self._store.turn_start(self._ref, turn)
         while start is not None and start <= self._base:
             for entry in await self._stored.up_to(min(start + 7, self._base), start):
                 if entry.turn != turn:

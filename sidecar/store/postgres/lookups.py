@@ -1,6 +1,7 @@
 """Reads from PostgreSQL of what is kept beside messages, with those of `PostgresReads`."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import msgspec
 
@@ -15,7 +16,8 @@ from sidecar.store.reads import Lacking, decode_cursor, encode_cursor, stored_me
 from sidecar.store.records import MessageRow, SessionRecord
 from sidecar.store.search import SearchState
 from sidecar.store.spawn import SNAPSHOTS
-from sidecar.store.stored import SessionHead, SessionRef, StoredMessage, SummaryNode
+from sidecar.store.stored import LARGEST_VALUE, SessionHead, SessionRef, StoredMessage, SummaryNode
+from sidecar.store.writes import DERIVED
 
 _BYTES = 8 << 20
 """Bodies handed out in one go for missing facts."""
@@ -33,6 +35,10 @@ _SET_ASIDE = (
 _IDLE = (
     f"SELECT {SESSION_COLUMNS} FROM sessions WHERE updated_ms < %s AND right(namespace, %s::int) <> %s "
     "ORDER BY namespace <> %s, updated_ms, uid LIMIT %s"
+)
+_VALUES = (
+    "SELECT name, CASE WHEN octet_length(value) <= %s THEN value END FROM state "
+    f"WHERE namespace = %s AND session_id = %s AND NOT starts_with(name, '{DERIVED}')"
 )
 _USED = "SELECT coalesce(sum(pg_column_size(messages.*)), 0)::bigint FROM messages"
 """What rows take; what is free inside of the tables, or waits to be vacuumed, does not count."""
@@ -122,6 +128,11 @@ class PostgresLookups(PostgresReads):
             "SELECT value FROM state WHERE namespace = %s AND session_id = %s AND name = %s",
             (*map(short, ref), short(name)),
         )
+
+    def values(self, ref: SessionRef) -> dict[str, bytes | None]:
+        """See `Lookups`."""
+        found = self.query(_VALUES, (LARGEST_VALUE, *map(short, ref)))
+        return dict(cast("list[tuple[str, bytes | None]]", found))
 
     def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
         """See `Lookups`."""

@@ -1,6 +1,7 @@
 """Reads from SQLite of what is kept beside messages, with those of `SQLiteReads`."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import msgspec
 
@@ -15,7 +16,8 @@ from sidecar.store.sqlite.connection import Connection, Row
 from sidecar.store.sqlite.reads import MESSAGE_COLUMNS, SESSION_COLUMNS, SQLiteReads, session_record
 from sidecar.store.sqlite.schema import refuse_newer
 from sidecar.store.sqlite.spawns import SQLiteSpawns
-from sidecar.store.stored import SessionHead, SessionRef, StoredMessage, SummaryNode
+from sidecar.store.stored import LARGEST_VALUE, SessionHead, SessionRef, StoredMessage, SummaryNode
+from sidecar.store.writes import DERIVED
 
 _SLICE = 2_000
 """Rows looked at in one go for missing facts: about a millisecond."""
@@ -39,6 +41,10 @@ _SUMMARIES = _SUMMARY + (
 )
 _OUTLINES = _SUMMARIES.replace("text,", "'',", 1)
 """Texts take most of what is read."""
+_VALUES = (
+    "SELECT name, CASE WHEN length(value) <= ? THEN value END FROM state "
+    f"WHERE namespace = ? AND session_id = ? AND substr(name, 1, {len(DERIVED)}) <> '{DERIVED}'"
+)
 _LACKING = (
     "SELECT row_id FROM messages LEFT JOIN facts USING (row_id) "
     "WHERE row_id > ? AND row_id <= ? AND tokens IS NULL ORDER BY row_id LIMIT ?"
@@ -124,6 +130,10 @@ class SQLiteLookups(SQLiteReads):
         return self.value(
             "SELECT value FROM state WHERE namespace = ? AND session_id = ? AND name = ?", (*ref, name)
         )
+
+    def values(self, ref: SessionRef) -> dict[str, bytes | None]:
+        """See `Lookups`."""
+        return dict(cast("list[tuple[str, bytes | None]]", self.query(_VALUES, (LARGEST_VALUE, *ref))))
 
     def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
         """See `Lookups`."""

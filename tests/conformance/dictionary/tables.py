@@ -12,7 +12,7 @@ from sidecar.store.search import SearchState
 from sidecar.store.search.query import Groups
 from sidecar.store.search.scope import place_of, position_of, uid_of
 from sidecar.store.spawn import SNAPSHOTS
-from sidecar.store.stored import Facts, SessionHead, SessionRef, SessionSettings, SummaryNode
+from sidecar.store.stored import LARGEST_VALUE, Facts, SessionHead, SessionRef, SessionSettings, SummaryNode
 from sidecar.store.writes import DERIVED
 from tests.conformance.dictionary.buffer import MemoryBuffers
 from tests.conformance.dictionary.rows import OwnRows
@@ -384,6 +384,12 @@ class MemoryTables:
     def state(self, ref: SessionRef, name: str) -> bytes | None:
         """See `Lookups`."""
         return self._state.get(ref, {}).get(name)
+
+    def values(self, ref: SessionRef) -> dict[str, bytes | None]:
+        """See `Lookups`."""
+        kept = self._state.get(ref, {})
+        small = {name: value if len(value) <= LARGEST_VALUE else None for name, value in kept.items()}
+        return {name: value for name, value in small.items() if not name.startswith(DERIVED)}
 
     def advancement_known(self, ref: SessionRef, advancement_key: str) -> bool:
         """See `Lookups`."""
