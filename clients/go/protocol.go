@@ -641,7 +641,7 @@ type AssembleContextParams struct {
 }
 
 // AssembleContextResult: Result of `context/assemble`; has either `messages` or `edits`. Exactly one
-// of Messages, Edits is there.
+// of Messages, Edits is present.
 type AssembleContextResult struct {
 	// What the model should see, in this order.
 	Messages []Message `json:"messages,omitzero"`
@@ -1172,7 +1172,7 @@ type CallToolsResult struct {
 
 // TextContent: A piece of text output of a tool.
 type TextContent struct {
-	// Tells the variants apart.
+	// Selects the variant.
 	Type string `json:"type"`
 
 	// The text, at most 16 000 characters.
@@ -1396,7 +1396,7 @@ type ShadowSide struct {
 }
 
 // ConfigureSessionParams: Params of `session/configure`; at least one of `sessionId` and `agentId` is
-// required. At least one of SessionID, AgentID is there.
+// required. At least one of SessionID, AgentID is present.
 type ConfigureSessionParams struct {
 	// The session to configure.
 	SessionID SessionID `json:"sessionId,omitempty"`
@@ -1421,7 +1421,7 @@ type ConfigureSessionResult struct {
 }
 
 // PinSessionParams: Params of `session/pin`; exactly one of `messageId` and `text`. Exactly one of
-// MessageID, Text is there.
+// MessageID, Text is present.
 type PinSessionParams struct {
 	// The session: a key that the host chooses.
 	SessionID SessionID `json:"sessionId"`
@@ -2027,7 +2027,7 @@ type ListChangedToolsParams struct {
 
 // WorkDoneProgressBegin: Progress value: work has begun.
 type WorkDoneProgressBegin struct {
-	// Tells the variants apart.
+	// Selects the variant.
 	Kind string `json:"kind"`
 
 	// Title of the work, such as `Compacting`.
@@ -2045,7 +2045,7 @@ type WorkDoneProgressBegin struct {
 
 // WorkDoneProgressReport: Progress value: work goes on.
 type WorkDoneProgressReport struct {
-	// Tells the variants apart.
+	// Selects the variant.
 	Kind string `json:"kind"`
 
 	// Whether cancelling the request stops the work.
@@ -2060,7 +2060,7 @@ type WorkDoneProgressReport struct {
 
 // WorkDoneProgressEnd: Progress value: work has ended.
 type WorkDoneProgressEnd struct {
-	// Tells the variants apart.
+	// Selects the variant.
 	Kind string `json:"kind"`
 
 	// How it ended.
@@ -2501,7 +2501,7 @@ func (c *Client) SessionDelete(ctx context.Context, params *DeleteSessionParams)
 	return result, nil
 }
 
-// NewResult makes a value that the result of a request is decoded into, nil for none.
+// NewResult returns a pointer to decode the result of a request into, or nil for none.
 func NewResult(method string) any {
 	switch method {
 	case "initialize":

@@ -1,4 +1,4 @@
-"""An asyncio client: starts a sidecar process and speaks with it."""
+"""The asyncio client, which starts a sidecar process and talks to it."""
 
 from sidecar.client.errors import (
     Busy,

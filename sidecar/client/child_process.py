@@ -1,4 +1,4 @@
-"""The process of a sidecar, with private pipes to its three streams."""
+"""A sidecar process with private pipes to its three standard streams."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from sidecar.client.errors import SidecarNotStarted
 from sidecar.rpc.stdio import Reader, open_reader
 
 _DRAIN_S = 0.5
-"""How long the rest of standard error is waited for once the process has ended."""
+"""How long to wait for the rest of standard error after the process has ended, in seconds."""
 
 
 class ChildProcess:
-    """A child whose descriptors belong to this object."""
+    """A child process; this object owns the descriptors of its pipes."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, source: int, sink: int, stderr: StderrLines, error_end: int
     ) -> None:
         self.source = source
-        """Descriptor of what the child writes to standard output."""
+        """Descriptor to read the child's standard output from."""
         self.sink = sink
-        """Descriptor of what the child reads as standard input."""
+        """Descriptor to write the child's standard input to."""
         self._process = process
         self._stderr = stderr
         self._error_end = error_end
@@ -43,12 +43,12 @@ class ChildProcess:
         cwd: str | Path | None,
         stderr_pause_s: float = 0,
     ) -> ChildProcess:
-        """Start the program; it is in a process group of its own, so that Ctrl-C leaves it to its host.
+        """Start the program in its own process group, so that Ctrl-C reaches only the host.
 
-        With `stderr_pause_s` its standard error is read no faster than one piece in so many seconds.
+        `stderr_pause_s` throttles standard error: one chunk is read in that many seconds.
 
         Raises:
-            SidecarNotStarted: there is no such program, or it may not be run.
+            SidecarNotStarted: the program does not exist or cannot be run.
         """
         child_in, sink = os.pipe()
         source, child_out = os.pipe()
@@ -92,7 +92,7 @@ class ChildProcess:
         return list(self._stderr.last)
 
     async def wait(self, limit_s: float | None = None) -> int | None:
-        """The exit code once the process has ended; `None` where it still runs after `limit_s` seconds."""
+        """Wait for the exit code; `None` if the process still runs after `limit_s` seconds."""
         done, _ = await asyncio.wait((self._ended,), timeout=limit_s)
         if not done:
             return None
@@ -100,19 +100,19 @@ class ChildProcess:
         return self._ended.result()
 
     def terminate(self) -> None:
-        """Ask the process to end."""
+        """Send SIGTERM."""
         with contextlib.suppress(ProcessLookupError):
             if self.exit_code is None:
                 self._process.terminate()
 
     def kill(self) -> None:
-        """End the process at once."""
+        """Send SIGKILL."""
         with contextlib.suppress(ProcessLookupError):
             if self.exit_code is None:
                 self._process.kill()
 
     def kill_group(self) -> None:
-        """End the process at once, with everything that it has started and not set free."""
+        """Send SIGKILL to the process and the rest of its process group."""
         if hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -135,16 +135,16 @@ def _close(*descriptors: int) -> None:
 
 
 KEPT_LINES = 20
-"""Lines that are remembered for the case that the child ends."""
+"""Number of newest lines kept for the error message if the child ends."""
 LONGEST_LINE = 4096
-"""Bytes after which a line is handed on in pieces."""
+"""Length in bytes above which a line is passed on in pieces."""
 
 
 class StderrLines:
-    """Reads a descriptor until its end, so that the child never waits for a reader."""
+    """Reads a descriptor to its end, so that the child never blocks on a full pipe."""
 
     def __init__(self, fd: int, take_line: Callable[[str], None], *, pause_s: float = 0) -> None:
-        """With `pause_s`, nothing is read for so many seconds after each piece: a flood is held up."""
+        """`pause_s` is the pause after each chunk in seconds, which throttles a flood of output."""
         self.last: deque[str] = deque(maxlen=KEPT_LINES)
         """The newest lines, without their line ends."""
         self._take_line = take_line
@@ -163,7 +163,7 @@ class StderrLines:
             return
 
     def close(self) -> None:
-        """Read no more; what is left of a last line counts as a line."""
+        """Stop reading, and pass on an unfinished last line."""
         self._reader.pause()
         if self._pausing is not None:
             self._pausing.cancel()

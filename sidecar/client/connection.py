@@ -1,4 +1,4 @@
-"""A connection to one sidecar process, from its start to its end."""
+"""A connection to one sidecar process, from start to exit."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from sidecar.rpc.stdio import StdioTransport
 T = TypeVar("T")
 
 _LAST_WORDS_S = 5.0
-"""How long a sidecar that has closed its output is waited for."""
+"""How long to wait for the exit of a sidecar that has closed its output, in seconds."""
 _SHUTDOWN_S = 5.0
 _EXIT_S = 5.0
 _TERMINATE_S = 2.0
 
 
 class Connection:
-    """Speaks with a child over its pipes; used on the loop's thread only."""
+    """Talks to a child process over its pipes; use it on the loop's thread only."""
 
     def __init__(self, child: ChildProcess, peer: Peer) -> None:
         self._child = child
@@ -54,7 +54,7 @@ class Connection:
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
     ) -> Connection:
-        """Start the command and speak with it; `env` is laid over this process's environment.
+        """Start the command and connect to it; `env` extends this process's environment.
 
         Raises:
             SidecarNotStarted: the command cannot be run.
@@ -62,7 +62,7 @@ class Connection:
         child = await ChildProcess.start(
             command, on_stderr=on_stderr, env={**os.environ, **(env or {})}, cwd=cwd
         )
-        # Requests have limits of their own; this one would also bind those that ask to wait for ever.
+        # Each request sets its own limit; a limit here would also apply to those that wait for ever.
         peer = Peer(router, StdioTransport(child.source, child.sink), PeerLimits(request_timeout_ms=0))
         peer.on_fault = callback_fault
         peer.start(newline=False)
@@ -79,15 +79,15 @@ class Connection:
         return not self._closed and self._child.exit_code is None
 
     async def request(self, method: str, params: object, result_type: type[T], timeout_s: float) -> T:
-        """The sidecar's result; `timeout_s` is in seconds, 0 waits for ever.
+        """Send a request and return its result; `timeout_s` is in seconds, 0 waits for ever.
 
-        A caller that is cancelled cancels the request.
+        Cancelling the caller cancels the request.
 
         Raises:
-            RequestFailed: the sidecar answered with an error; its subclasses tell which.
-            RequestTimedOut: no answer came in time.
-            UnexpectedAnswer: the result does not fit `result_type`.
-            SidecarExited: the process is gone.
+            RequestFailed: the sidecar answered with an error; the subclass tells which.
+            RequestTimedOut: no answer arrived in time.
+            UnexpectedAnswer: the result does not match `result_type`.
+            SidecarExited: the process has ended or has closed its output.
             ClientClosed: this side has closed the connection.
         """
         if self._closed:
@@ -104,16 +104,16 @@ class Connection:
             raise await self._loss() from None
 
     def notify(self, method: str, params: object = None) -> None:
-        """Send a notification; nothing happens where nobody listens any longer."""
+        """Send a notification; does nothing once the connection is closed."""
         if not self._closed:
             self._peer.notify(method, params)
 
     async def wait(self, limit_s: float | None = None) -> int | None:
-        """The exit code once the process has ended; `None` where it still runs after `limit_s` seconds."""
+        """Wait for the exit code; `None` if the process still runs after `limit_s` seconds."""
         return await self._child.wait(limit_s)
 
     async def close(self) -> None:
-        """End the sidecar in order, or else by force; nothing is left behind even if this is cancelled."""
+        """Shut the sidecar down, or kill it if it does not comply; cancelling this leaves nothing behind."""
         if self._closed:
             return
         try:
@@ -130,7 +130,7 @@ class Connection:
         child = self._child
         if child.exit_code is not None:
             return
-        with suppress(RequestFailed):  # a sidecar that was never initialized refuses, but heeds `exit`
+        with suppress(RequestFailed):  # a sidecar that was never initialized refuses, but obeys `exit`
             await self.request("shutdown", None, object, _SHUTDOWN_S)
         self.notify("exit")
         await self._peer.flush(_TERMINATE_S)

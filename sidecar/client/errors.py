@@ -1,4 +1,4 @@
-"""What can go wrong with a sidecar.
+"""Exceptions of the client.
 
 - SidecarError
   - RequestFailed: the sidecar answered with an error; one subclass for each error of the protocol
@@ -6,9 +6,9 @@
     - InternalError (-32603), ServerNotInitialized (-32002), RequestCancelled (-32800)
     - EngineUnavailable (1001), ContextOverflow (1002), SessionNotFound (1003)
     - HostCapabilityMissing (1004), EngineFailed (1005), StoreUnavailable (1006), Busy (1007)
-  - RequestTimedOut: no answer came in time; the sidecar was told to cancel
-  - UnexpectedAnswer: the answer does not fit the protocol
-  - SidecarUnavailable: there is nobody to ask
+  - RequestTimedOut: no answer arrived in time; the request was cancelled
+  - UnexpectedAnswer: the answer violates the protocol
+  - SidecarUnavailable: no sidecar is connected
     - SidecarNotStarted: the program could not be started
     - SidecarExited: the process has ended
     - ClientClosed: the client was closed, or never opened
@@ -27,7 +27,7 @@ D = TypeVar("D", bound=wire.ErrorData)
 
 
 class SidecarError(Exception):
-    """Base of everything that the client raises about a sidecar."""
+    """Base class of the client's exceptions."""
 
 
 class RequestFailed(SidecarError):
@@ -36,33 +36,33 @@ class RequestFailed(SidecarError):
     def __init__(self, code: int, message: str, data: wire.ErrorData) -> None:
         super().__init__(message)
         self.code = code
-        """The number in the protocol's table of errors."""
+        """The error code of the protocol."""
         self.message = message
-        """What happened, and to which input."""
+        """What happened, and which input caused it."""
         self._data = data
 
     @property
     def data(self) -> wire.ErrorData:
-        """What the protocol says about every error; subclasses have more."""
+        """The error data; subclasses have members of their own."""
         return self._data
 
     @property
     def retryable(self) -> bool:
-        """True where the same request may succeed later without a change."""
+        """Whether the same request may succeed later without a change."""
         return self.data.retryable
 
     @property
     def hint(self) -> str:
-        """What can be done about it, in one sentence."""
+        """What to do about the error, in one sentence."""
         return self.data.hint
 
 
 class _Detailed(RequestFailed, Generic[D]):
-    """An error whose data has a type of its own."""
+    """An error with its own data type."""
 
     @property
     def data(self) -> D:
-        """What the protocol says about this kind of error."""
+        """The data of this kind of error."""
         return cast("D", self._data)
 
 
@@ -71,7 +71,7 @@ class ParseError(_Detailed[wire.FrameErrorData]):
 
 
 class InvalidRequest(_Detailed[wire.FrameErrorData]):
-    """Raised when a request came at the wrong time, or in the wrong envelope."""
+    """Raised when a request arrived at the wrong time or in an invalid envelope."""
 
 
 class MethodNotFound(RequestFailed):
@@ -79,7 +79,7 @@ class MethodNotFound(RequestFailed):
 
 
 class InvalidParams(_Detailed[wire.InvalidParamsData]):
-    """Raised when params are not acceptable; `path` is a JSON Pointer to what is wrong."""
+    """Raised when params are invalid; `path` is a JSON Pointer to the invalid member."""
 
     @property
     def path(self) -> str:
@@ -92,7 +92,7 @@ class InternalError(RequestFailed):
 
 
 class ServerNotInitialized(RequestFailed):
-    """Raised when a request came before the handshake."""
+    """Raised when a request arrived before the handshake."""
 
 
 class RequestCancelled(RequestFailed):
@@ -113,25 +113,25 @@ class ContextOverflow(_Detailed[wire.ContextOverflowData]):
 
     @property
     def token_budget(self) -> int:
-        """The budget that was asked for, in tokens."""
+        """The requested budget, in tokens."""
         return self.data.token_budget
 
 
 class SessionNotFound(_Detailed[wire.SessionNotFoundData]):
-    """Raised when the session does not exist here, or belongs to another agent."""
+    """Raised when the session does not exist in this namespace, or belongs to another agent."""
 
     @property
     def session_id(self) -> str | None:
-        """The session that was asked for."""
+        """The requested session."""
         return self.data.session_id
 
 
 class HostCapabilityMissing(_Detailed[wire.HostCapabilityMissingData]):
-    """Raised when the request needs something that this host does not offer."""
+    """Raised when the request needs a capability that this host does not declare."""
 
     @property
     def capability(self) -> str:
-        """What the host would have to declare."""
+        """The missing host capability."""
         return self.data.capability
 
 
@@ -149,42 +149,42 @@ class StoreUnavailable(RequestFailed):
 
 
 class Busy(_Detailed[wire.BusyData]):
-    """Raised when more requests wait than the sidecar is willing to hold."""
+    """Raised when the sidecar cannot hold more waiting requests."""
 
 
 class RequestTimedOut(SidecarError, TimeoutError):
-    """Raised when no answer came in time; the sidecar was told to cancel the request."""
+    """Raised when no answer arrived in time; the client has cancelled the request."""
 
     def __init__(self, method: str, timeout_s: float) -> None:
         super().__init__(f"no answer to {method} within {timeout_s:g} s")
         self.method = method
         self.timeout_s = timeout_s
-        """Seconds."""
+        """The time limit, in seconds."""
 
 
 class UnexpectedAnswer(SidecarError):
-    """Raised when an answer of the sidecar does not fit the protocol."""
+    """Raised when an answer of the sidecar violates the protocol."""
 
 
 class SidecarUnavailable(SidecarError):
-    """Raised when there is nobody to ask."""
+    """Raised when no sidecar is connected."""
 
 
 class SidecarNotStarted(SidecarUnavailable):
-    """Raised when the program of the sidecar could not be started."""
+    """Raised when the sidecar program could not be started."""
 
 
 class SidecarExited(SidecarUnavailable):
-    """Raised when the process of the sidecar has ended, or speaks no longer."""
+    """Raised when the sidecar process has ended or has closed its output."""
 
     def __init__(self, exit_code: int | None, stderr: list[str]) -> None:
         how = "has closed its output" if exit_code is None else _ending(exit_code)
         last = f": {stderr[-1]}" if stderr else ""
         super().__init__(f"the sidecar {how}{last}")
         self.exit_code = exit_code
-        """As the system tells it: negative for a signal, `None` where the process still runs."""
+        """The exit code; negative for a signal, `None` if the process still runs."""
         self.stderr = stderr
-        """The last lines that it wrote to standard error."""
+        """The last lines of its standard error."""
 
 
 class ClientClosed(SidecarUnavailable):
@@ -214,7 +214,7 @@ _ENTRIES = {entry.code: entry for entry in wire.ERRORS}
 
 
 def request_failure(error: RemoteError) -> RequestFailed:
-    """The exception that stands for an error answer; a plain `RequestFailed` for a code that is not known."""
+    """The exception for an error answer; a plain `RequestFailed` for an unknown code or invalid data."""
     entry = _ENTRIES.get(error.code)
     if entry is not None:
         try:

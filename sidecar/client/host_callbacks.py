@@ -1,4 +1,4 @@
-"""What a host does when the sidecar asks it or tells it something."""
+"""Callbacks for requests and notifications of the sidecar."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _stderr_log = logging.getLogger("sidecar.stderr")
 
 
 class HostCallbacks(TypedDict, total=False):
-    """What a host may answer or hear; a request that is answered here is declared at the handshake."""
+    """Callbacks of a host; those that answer a request declare its capability at the handshake."""
 
     on_complete: Callable[[CompleteRuntimeParams], Awaitable[CompleteRuntimeResult | str]]
-    """Answers `runtime/complete`: the text of a model."""
+    """Answers `runtime/complete` with the text of a model."""
     on_compact: Callable[[CompactRuntimeParams], Awaitable[CompactRuntimeResult]]
-    """Answers `runtime/compact`: the host's own compaction."""
+    """Answers `runtime/compact` with the host's own compaction."""
     on_rewrite_transcript: Callable[
         [RewriteTranscriptRuntimeParams], Awaitable[RewriteTranscriptRuntimeResult]
     ]
@@ -52,23 +52,23 @@ class HostCallbacks(TypedDict, total=False):
     on_memory_context: Callable[
         [GetContextMemoryParams], Awaitable[GetContextMemoryResult | list[MemoryFragment]]
     ]
-    """Answers `memory/getContext` for the sources that were registered."""
+    """Answers `memory/getContext` for the registered sources."""
     on_session_changed: Callable[[ChangedSessionParams], None]
-    """Hears `session/changed`."""
+    """Receives `session/changed`."""
     on_tools_changed: Callable[[ListChangedToolsParams], None]
-    """Hears `tools/listChanged`."""
+    """Receives `tools/listChanged`."""
     on_context_injected: Callable[[ContextInjectedMemoryParams], None]
-    """Hears `memory/contextInjected`."""
+    """Receives `memory/contextInjected`."""
     on_progress: Callable[[ProgressParams], None]
-    """Hears `$/progress`."""
+    """Receives `$/progress`."""
     on_log_message: Callable[[LogMessageWindowParams], None]
-    """Hears `window/logMessage`."""
+    """Receives `window/logMessage`."""
     on_stderr: Callable[[str], None]
-    """Takes each line of the sidecar's standard error; by default it is logged."""
+    """Receives each line of the sidecar's standard error; by default it is logged."""
 
 
 def declared(callbacks: HostCallbacks) -> list[str]:
-    """The `hostCapabilities` that the callbacks amount to."""
+    """The `hostCapabilities` that the callbacks provide."""
     requests = {
         "runtime/complete": "on_complete",
         "runtime/compact": "on_compact",
@@ -79,7 +79,7 @@ def declared(callbacks: HostCallbacks) -> list[str]:
 
 
 def take_stderr(callbacks: HostCallbacks) -> Callable[[str], None]:
-    """What gets the lines of standard error."""
+    """The callback for lines of standard error; by default it logs them."""
     return callbacks.get("on_stderr") or (lambda line: _stderr_log.warning("%s", line))
 
 
@@ -88,8 +88,8 @@ def serve_callbacks(router: Router, callbacks: HostCallbacks) -> None:
     if (complete := callbacks.get("on_complete")) is not None:
 
         async def completed(params: CompleteRuntimeParams) -> CompleteRuntimeResult:
-            said = await complete(params)
-            return CompleteRuntimeResult(text=said) if isinstance(said, str) else said
+            answer = await complete(params)
+            return CompleteRuntimeResult(text=answer) if isinstance(answer, str) else answer
 
         _answer(router, "runtime/complete", CompleteRuntimeParams, completed)
     if (compact := callbacks.get("on_compact")) is not None:
@@ -112,10 +112,10 @@ def serve_callbacks(router: Router, callbacks: HostCallbacks) -> None:
 
 
 def callback_fault(call: Call, problem: Exception) -> RpcError:
-    """What the sidecar is told when a callback raises: it falls back, and may show the reason."""
+    """The error that the sidecar gets when a callback raises; it falls back, and may show the reason."""
     _log.warning("the callback for %s failed", call.method, exc_info=problem)
     return RpcError(
-        INTERNAL_ERROR, f"{type(problem).__name__}: {problem}", hint="the callback of the host raised this"
+        INTERNAL_ERROR, f"{type(problem).__name__}: {problem}", hint="a callback of the host raised this"
     )
 
 

@@ -1,4 +1,4 @@
-"""Messages as the client takes and gives them: their bytes, answers that hold them, edits of lists."""
+"""Messages as the client accepts and returns them: encoding, results that hold them, and edits of lists."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from sidecar.protocol.context import IngestContextResult
 from sidecar.protocol.session import ExportedMessage, ExportSessionResult
 
 Message = bytes | bytearray | Raw | Mapping[str, object] | Struct
-"""A message as a caller has it: its JSON bytes, which arrive as they are, or something to encode."""
+"""A message of a caller: its JSON bytes, which are sent unchanged, or an object to encode."""
 
 _decode_any = msgspec.json.Decoder(Raw).decode
 
 
 def encode_message(message: Message) -> Raw:
-    """The JSON of one message; bytes are checked, and otherwise left as they are.
+    """The JSON of one message; bytes are validated and returned unchanged.
 
     Raises:
-        ValueError: the bytes are no JSON object.
-        TypeError: the message is of no type that can be encoded.
+        ValueError: the bytes are not a JSON object.
+        TypeError: the message has a type that cannot be encoded.
     """
     if isinstance(message, (bytes, bytearray, Raw)):
         return Raw(_checked(bytes(message)))
@@ -41,7 +41,7 @@ def encode_messages(messages: Iterable[Message]) -> list[Raw]:
 
 
 def decode_message(message: bytes | Raw) -> dict[str, object]:
-    """The message as a dictionary; halves of surrogate pairs, which hosts produce by cutting, survive."""
+    """The message as a dictionary; lone surrogates, which hosts produce by cutting text, survive."""
     try:
         return msgspec.json.decode(message, type=dict[str, object])
     except msgspec.DecodeError:
@@ -49,16 +49,16 @@ def decode_message(message: bytes | Raw) -> dict[str, object]:
 
 
 def encode_object(value: Mapping[str, object] | Struct | bytes | Raw) -> Raw:
-    """The JSON of an object that is no message, such as settings or arguments.
+    """The JSON of any other object, such as settings or arguments.
 
     Raises:
-        ValueError: the bytes are no JSON object.
+        ValueError: the bytes are not a JSON object.
     """
     return encode_message(value)
 
 
 def encode_value(value: object) -> Raw:
-    """The JSON of any value; bytes count as JSON already."""
+    """The JSON of any value; bytes are taken as JSON."""
     return Raw(value) if isinstance(value, (bytes, Raw)) else Raw(_encoded(value))
 
 
@@ -71,7 +71,7 @@ def _encoded(value: object) -> bytes:
 
 
 def _checked(message: bytes) -> bytes:
-    """Anything but one JSON object would break the request that carries it."""
+    """Validate the bytes: anything but one JSON object would break the request that carries it."""
     if message.lstrip(b" \t\r\n")[:1] != b"{":
         raise ValueError("a message must be a JSON object")
     try:
@@ -88,7 +88,7 @@ def _checked(message: bytes) -> bytes:
 
 
 class AssembledContext(AssembleContextResult, frozen=True, kw_only=True):
-    """What the model is to see; `messages` is always there, edits have been applied."""
+    """An assembled context; edits are already applied, so `messages` is always set."""
 
     @property
     def bodies(self) -> list[bytes]:
@@ -102,16 +102,16 @@ class AssembledContext(AssembleContextResult, frozen=True, kw_only=True):
 
 
 class IngestedMessage(IngestContextResult, frozen=True, kw_only=True):
-    """What became of an ingested message."""
+    """The result of ingesting a message."""
 
     @property
     def decoded_display(self) -> dict[str, object] | None:
-        """The message as people should see it, where that differs."""
+        """The message to display to people, if it differs from the stored one."""
         return decode_message(self.display_message) if self.display_message else None
 
 
 class StoredMessage(ExportedMessage, frozen=True, kw_only=True):
-    """A stored message with what was noted about it."""
+    """A stored message with its metadata."""
 
     @property
     def body(self) -> bytes:
@@ -132,14 +132,14 @@ class ExportedPage(ExportSessionResult, frozen=True, kw_only=True):
 
 
 REMEMBERED_SESSIONS = 64
-"""Sessions whose newest answer is kept; others are asked for whole lists."""
+"""Number of sessions whose newest answer is kept as the base of edits; others request whole lists."""
 
 
 def apply_edits(previous: Sequence[Raw], edits: Sequence[MessageEdit]) -> list[Raw]:
-    """The new list of messages.
+    """The previous list with the edits applied.
 
     Raises:
-        UnexpectedAnswer: the edits are not ascending, or reach outside of the previous list.
+        UnexpectedAnswer: the edits are not ascending, or reach beyond the previous list.
     """
     current: list[Raw] = []
     position = 0
@@ -157,7 +157,7 @@ def apply_edits(previous: Sequence[Raw], edits: Sequence[MessageEdit]) -> list[R
 
 
 class Basis(NamedTuple):
-    """An answer that the next one can be told as edits against."""
+    """An answer on which the next one's edits can be based."""
 
     result_id: str
     messages: list[Raw]
@@ -170,16 +170,16 @@ class AnswerMemory:
         self._newest: OrderedDict[str, Basis] = OrderedDict()
 
     def basis(self, session_id: str) -> Basis | None:
-        """The answer to ask edits against."""
+        """The newest answer of a session, on which edits can be based."""
         return self._newest.get(session_id)
 
     def keep(self, session_id: str, basis: Basis) -> None:
-        """Remember the newest answer of a session; those of sessions not asked for lately are forgotten."""
+        """Remember the newest answer of a session; the least recently updated sessions are forgotten."""
         self._newest[session_id] = basis
         self._newest.move_to_end(session_id)
         if len(self._newest) > REMEMBERED_SESSIONS:
             self._newest.popitem(last=False)
 
     def forget(self, session_id: str) -> None:
-        """Ask for a whole list next time."""
+        """Forget a session's answer, so that the next request gets a whole list."""
         self._newest.pop(session_id, None)

@@ -1,5 +1,5 @@
 # Generated from sidecar/protocol by `make schema`; do not edit.
-"""The requests of the client, area by area."""
+"""The requests of the client, in the order of the method table."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ T = TypeVar("T")
 
 
 class AboutSession(TypedDict, total=False):
-    """What else may be said about a session."""
+    """Optional arguments of every request about a session."""
 
     session_key: str
     """Alias of the session."""
@@ -103,7 +103,7 @@ class Requests:
     async def request(
         self, method: str, params: object, result_type: type[T], *, timeout_s: float | None = None
     ) -> T:
-        """The result of any request; `timeout_s` is in seconds, the client's own by default, 0 means none."""
+        """Send any request; `timeout_s` is in seconds, by default the client's own, 0 means no limit."""
         raise NotImplementedError
 
     async def bootstrap(

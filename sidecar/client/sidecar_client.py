@@ -1,4 +1,4 @@
-"""The client that a Python runtime uses."""
+"""The client for Python runtimes."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ T = TypeVar("T")
 STATE_DIR = "CONTEXT_SIDECAR_STATE_DIR"
 DEFAULT_COMMAND = ("context-sidecar", "serve")
 DEFAULT_TIMEOUT = 180.0
-"""Seconds; longer than the sidecar waits for host or engine, so that its own answer comes first."""
+"""Time limit of a request in seconds; longer than the sidecar's limits, so that its answer comes first."""
 _CLOSED = "the client is not open: use `async with`, or await open()"
 
 
 class SidecarClient(Requests):
-    """Owns one sidecar process and speaks with it.
+    """Owns one sidecar process and talks to it.
 
-    `async with SidecarClient.start(engine="full") as client: ...` starts the process, does the handshake,
-    and ends the process at the end of the block. Every request can be cancelled as any other coroutine, and
-    raises one of `sidecar.client.errors`. A process that ends is not started again: make a new client.
+    `async with SidecarClient.start(engine="full") as client: ...` starts the process, performs the handshake,
+    and ends the process at the end of the block. Requests can be cancelled like any coroutine, and raise the
+    exceptions of `sidecar.client.errors`. A process that ends is not restarted: create a new client.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class SidecarClient(Requests):
         self._connection: Connection | None = None
         self._welcome: InitializeResult | None = None
         self._answers: AnswerMemory | None = None
-        """Set if assemble answers are asked for as edits."""
+        """Set if the client requests assemble answers as edits."""
 
     @classmethod
     def start(
@@ -107,11 +107,11 @@ class SidecarClient(Requests):
         cwd: str | Path | None = None,
         **callbacks: Unpack[HostCallbacks],
     ) -> Self:
-        """A client that starts its sidecar when it is entered.
+        """Create a client; its sidecar starts when the client is entered or opened.
 
-        Callbacks for requests declare their capability by themselves; `host_capabilities` adds to them.
-        With `deltas`, repeated assemble answers travel as edits, and arrive here as whole lists all the same.
-        `timeout_s` is in seconds and holds for each request; 0 means none. `env` adds to the environment.
+        Callbacks that answer requests declare their capability; `host_capabilities` declares further ones.
+        With `deltas`, repeated assemble answers travel as edits, but are still returned as whole lists.
+        `timeout_s` limits each request, in seconds; 0 means no limit. `env` extends the environment.
         """
         capabilities = [*declared(callbacks), *host_capabilities]
         if deltas:
@@ -131,7 +131,7 @@ class SidecarClient(Requests):
         return client
 
     async def open(self) -> None:
-        """Start the process and do the handshake.
+        """Start the process and perform the handshake.
 
         Raises:
             SidecarNotStarted: the command cannot be run.
@@ -156,7 +156,7 @@ class SidecarClient(Requests):
         connection.notify("initialized", InitializedParams())
 
     async def close(self) -> None:
-        """End the process: in order where it still listens, by force where it does not."""
+        """Shut the process down, or kill it if it does not comply."""
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
@@ -172,7 +172,7 @@ class SidecarClient(Requests):
 
     @property
     def capabilities(self) -> ContextEngineCapabilities:
-        """What the sidecar offered at the handshake."""
+        """The capabilities that the sidecar declared at the handshake."""
         if self._welcome is None:
             raise ClientClosed(_CLOSED)
         return self._welcome.capabilities.experimental.context_engine
@@ -191,7 +191,7 @@ class SidecarClient(Requests):
 
     @property
     def message_format(self) -> MessageFormat:
-        """The dialect of this connection."""
+        """The message format of this connection."""
         return self._options.message_format
 
     @property
@@ -207,13 +207,15 @@ class SidecarClient(Requests):
     async def request(
         self, method: str, params: object, result_type: type[T], *, timeout_s: float | None = None
     ) -> T:
-        """The result of any request, decoded as `result_type`.
+        """Send any request and return its result, decoded as `result_type`.
+
+        `timeout_s` is in seconds, by default the client's own limit; 0 means no limit.
 
         Raises:
-            RequestFailed: the sidecar answered with an error; its subclasses tell which.
-            RequestTimedOut: no answer came within `timeout_s` seconds (the client's own by default, 0: none).
-            UnexpectedAnswer: the result does not fit.
-            SidecarExited: the process has ended.
+            RequestFailed: the sidecar answered with an error; the subclass tells which.
+            RequestTimedOut: no answer arrived in time.
+            UnexpectedAnswer: the result does not match `result_type`.
+            SidecarExited: the process has ended or has closed its output.
             ClientClosed: the client is not open.
         """
         connection = self._connection
@@ -229,11 +231,11 @@ class SidecarClient(Requests):
         self._connection.notify(method, params)
 
     def set_trace(self, value: Literal["off", "messages", "verbose"]) -> None:
-        """Set how much the sidecar tells about its work."""
+        """Set how much the sidecar reports about its work."""
         self.notify("$/setTrace", SetTraceParams(value=value))
 
     async def wait(self, timeout_s: float | None = None) -> int | None:
-        """The exit code once the process has ended; `None` where it still runs after `timeout_s` seconds."""
+        """Wait for the exit code; `None` if the process still runs after `timeout_s` seconds."""
         if self._connection is None:
             raise ClientClosed(_CLOSED)
         return await self._connection.wait(timeout_s)
@@ -251,11 +253,11 @@ class SidecarClient(Requests):
         projection: Literal["codex"] | None = None,
         **about: Unpack[AboutSession],
     ) -> AssembledContext:
-        """What the model should see, within `token_budget` tokens.
+        """Assemble the context for the model, within `token_budget` tokens.
 
         Raises:
-            ContextOverflow: not even the smallest valid context fits; `required` tells what would do.
-            SessionNotFound: the session is unknown, and no messages were sent along.
+            ContextOverflow: not even the smallest valid context fits; `required` is the budget that it needs.
+            SessionNotFound: the session is unknown, and `messages` is `None`.
         """
         basis = self._answers.basis(session_id) if self._answers is not None else None
         params = AssembleContextParams(
@@ -274,14 +276,14 @@ class SidecarClient(Requests):
         return self._whole(session_id, answer, basis)
 
     async def receipts(self, session_id: str, **about: Unpack[AboutSession]) -> list[Raw]:
-        """What the newest compactions did, oldest first: JSON objects."""
+        """Receipts of the newest compactions as JSON objects, oldest first."""
         params = SummariesSessionParams(session_id=session_id, **about)
         return (await self.request("session/summaries", params, SummariesSessionResult)).receipts or []
 
     async def sessions(
         self, *, agent_id: str | None = None, page_size: int | None = None
     ) -> AsyncIterator[SessionEntry]:
-        """The sessions of the namespace, latest change first, asked for page by page."""
+        """The sessions of the namespace, latest change first; pages are fetched as needed."""
         cursor: str | None = None
         while True:
             params = ListSessionParams(limit=page_size, cursor=cursor, agent_id=agent_id)
@@ -296,7 +298,7 @@ class SidecarClient(Requests):
         """The stored messages page by page, oldest first, byte for byte.
 
         Raises:
-            SessionNotFound: there is no such session.
+            SessionNotFound: the session is unknown.
         """
         cursor: str | None = None
         while True:
@@ -310,7 +312,7 @@ class SidecarClient(Requests):
     async def stored_messages(
         self, session_id: str, **about: Unpack[AboutSession]
     ) -> AsyncIterator[StoredMessage]:
-        """The stored messages one by one, as `export` gives them."""
+        """The stored messages one by one, in the order of `export`."""
         async for page in self.export(session_id, **about):
             for message in page.messages:
                 yield message
@@ -318,7 +320,7 @@ class SidecarClient(Requests):
     def _whole(self, session_id: str, answer: AssembledContext, basis: Basis | None) -> AssembledContext:
         if answer.edits is not None and answer.messages is None:
             if basis is None:
-                raise UnexpectedAnswer("the sidecar answered with edits that were not asked for")
+                raise UnexpectedAnswer("the sidecar answered with edits although none were requested")
             answer = replace(answer, messages=apply_edits(basis.messages, answer.edits), edits=None)
         messages: list[Raw] | None = answer.messages
         if messages is None:

@@ -1,1 +1,1 @@
-"""Generates schema, tables and client types from `sidecar.protocol`; imports nothing by itself."""
+"""Generates the schema, the reference pages and the clients' types from `sidecar.protocol`."""

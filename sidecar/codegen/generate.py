@@ -1,4 +1,4 @@
-"""Writes the files that are generated from the protocol, or finds those that differ from it."""
+"""Writes the files that are generated from the protocol, or reports those that are out of date."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -32,12 +32,12 @@ class Target(NamedTuple):
     """One generated file."""
 
     path: str
-    """Below the root of the repository."""
+    """The path relative to the root of the repository."""
     emit: Callable[[ProtocolModel], str]
 
 
 def _guide_to_drivers(_: ProtocolModel) -> str:
-    """The page on drivers, which lies in the package so that the command can print it."""
+    """The page on drivers; its source is in the package so that the command line can print it."""
     guide = Path(sidecar.__file__).parent / "conformance/client/guide.md"
     notice = "<!-- Generated from sidecar/conformance/client/guide.md by `make schema`; do not edit. -->"
     return f"{notice}\n\n{guide.read_text(encoding='utf-8')}"
@@ -58,7 +58,7 @@ TARGETS = (
     Target("clients/typescript/src/protocol/methods.ts", emit_typescript_methods),
     Target("clients/typescript/src/protocol/errors.ts", emit_typescript_errors),
 )
-"""Every generated file; an emitter for another language is one more line."""
+"""Every generated file; an emitter for another language adds a line."""
 
 _CLIENTS = ("*.md", "doc/*.txt", "lua/**/*.lua", "src/*.ts")
 _PLACES = ("*.md", "spec/*.md", *(f"clients/*/{place}" for place in _CLIENTS))
@@ -68,12 +68,12 @@ _COMMAND = re.compile(rf"\b(pip|pipx|uv tool) install {_PACKAGE}")
 
 
 def generate(root: Path, check: bool, targets: Sequence[Target] = TARGETS) -> list[str]:
-    """Paths below `root` whose content was not what the source says, in the order of the targets.
+    """Paths below `root` that were out of date, in the order of the targets.
 
-    Without `check` those files are written, so that the same call then answers with an empty list.
+    Without `check`, these files are written.
 
     Raises:
-        MissingDocstring: a type or a field is not documented.
+        MissingDocstring: a type or a field has no docstring.
         OSError: a file cannot be read or written.
     """
     model = read_protocol()
@@ -91,12 +91,12 @@ def generate(root: Path, check: bool, targets: Sequence[Target] = TARGETS) -> li
 
 
 def files(root: Path) -> Iterable[Path]:
-    """The files below a repository's root that may name such a command."""
+    """The files below a repository's root that may contain an install command."""
     return (path for place in _PLACES for path in sorted(root.glob(place)))
 
 
 def corrected(text: str) -> str:
-    """The text with commands that name the package's origin."""
+    """The text with install commands updated to the package's current origin."""
     return _NPM.sub(lambda _: npm_command(), _COMMAND.sub(_command, text))
 
 

@@ -1,4 +1,4 @@
-"""Writes the Go client's types, its methods, and its error codes."""
+"""Emits the Go client's types, methods and error codes."""
 
 from collections.abc import Iterator
 
@@ -23,11 +23,11 @@ _NOTICE = "// Code generated from sidecar/protocol by `make schema`; DO NOT EDIT
 _WIDTH = 100
 _INITIALISMS = {"Id": "ID", "Ids": "IDs", "Ms": "MS", "Uri": "URI"}
 _OWN = frozenset(("initialize", "shutdown", "context/assemble"))
-"""Requests that the client sends in a way of its own."""
+"""Requests that the client implements by hand."""
 
 
 def emit_go(model: ProtocolModel) -> str:
-    """The text of `protocol.go`: every type of the wire, a method for every request, every error code."""
+    """The text of `protocol.go`: every wire type, a method for every request, every error code."""
     blocks = [
         _NOTICE,
         "package contextsidecar",
@@ -42,7 +42,7 @@ def emit_go(model: ProtocolModel) -> str:
     rows = "".join(
         f'\tcase "{method.name}":\n\t\treturn new({method.result})\n' for method in requests if method.result
     )
-    doc = _documented("NewResult makes a value that the result of a request is decoded into, nil for none.")
+    doc = _documented("NewResult returns a pointer to decode the result of a request into, or nil for none.")
     blocks.append(
         doc + f"func NewResult(method string) any {{\n\tswitch method {{\n{rows}\t}}\n\treturn nil\n}}"
     )
@@ -84,9 +84,9 @@ def _choice(name: str, shape: Choice) -> Iterator[str]:
 def _struct(named: NamedType, model: ProtocolModel) -> str:
     notes = [f"{named.name}: {named.doc}"]
     if named.exactly_one:
-        notes.append(f"Exactly one of {', '.join(map(_exported, named.exactly_one))} is there.")
+        notes.append(f"Exactly one of {', '.join(map(_exported, named.exactly_one))} is present.")
     if named.at_least_one:
-        notes.append(f"At least one of {', '.join(map(_exported, named.at_least_one))} is there.")
+        notes.append(f"At least one of {', '.join(map(_exported, named.at_least_one))} is present.")
     doc = _documented(" ".join(notes))
     if not named.members:
         return f"{doc}type {named.name} struct{{}}"
@@ -146,13 +146,13 @@ def _call(method: Method) -> str:
 
 
 def _words(text: str) -> str:
-    """A name made of the words of a value, such as `PerMessage` of `per-message`."""
+    """A name built from the words of a value, such as `PerMessage` from `per-message`."""
     parts = text.replace("/", " ").replace("-", " ").replace("_", " ").split()
     return "".join(part[0].upper() + part[1:] for part in parts)
 
 
 def _exported(name: str) -> str:
-    """A name as Go writes it: with a capital, and abbreviations in capitals."""
+    """An exported Go name, with a capital first letter and initialisms in capitals."""
     words: list[str] = []
     for letter in name:
         if letter.isupper() or not words:

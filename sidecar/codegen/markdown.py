@@ -1,4 +1,4 @@
-"""Writes the Markdown pages: methods, the types of each area of methods, errors, capabilities."""
+"""Emits the Markdown pages: methods, the types of each area, errors, capabilities."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -22,7 +22,7 @@ NOTICE = "<!-- Generated from sidecar/protocol by `make schema`; do not edit. --
 
 
 def page(title: str, blocks: Sequence[str]) -> str:
-    """A whole page: notice, title, and blocks with an empty line between."""
+    """A whole page: notice, title, and blocks separated by blank lines."""
     return "\n\n".join([NOTICE, f"# {title}", *blocks]) + "\n"
 
 
@@ -33,7 +33,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def member_table(named: NamedType, link: Callable[[str], str]) -> str:
-    """The members of a type, or a sentence where it has none; `link` says where a type is described."""
+    """The members of a type as a table, or a sentence if it has none; `link` returns a type's address."""
     if not named.members:
         return "No members."
     rows = [
@@ -54,7 +54,7 @@ def shape_words(shape: Shape, link: Callable[[str], str]) -> str:
             return " or ".join(shape_words(option, link) for option in shape.options)
         case Choice():
             words = " or ".join(f"`{value}`" for value in shape.values)
-            return f"{words}, or a value to come" if shape.is_open else words
+            return f"{words}, or a future value" if shape.is_open else words
         case Opaque():
             return "object" if shape.is_object else "any JSON"
         case _:
@@ -88,10 +88,10 @@ AREAS = {
     "engine": ("Engines", "engines.md", ("engine",)),
     "runtime": ("Requests to the runtime", "server-to-host.md", ("runtime",)),
 }
-"""The pages of types: title, the page that has the rules, and the first parts of the names of methods."""
+"""Areas of methods: the title of their page, the page with their rules, and the prefixes of their names."""
 
 SHARED = "shared"
-"""The page of types that several areas use."""
+"""The page of the types that several areas use."""
 
 _DIRECTIONS = {"hostToServer": "host to server", "serverToHost": "server to host", "both": "both"}
 
@@ -102,13 +102,12 @@ def emit_methods(model: ProtocolModel) -> str:
     core = [method for method in model.methods if method.is_core]
     common = ", ".join(model.common_errors)
     blocks = [
-        "Each name leads to its params, its result and its errors. A member that is not required is left "
-        "out where there is nothing to say; `null` is read as absent. Unknown members are ignored, and so "
-        "are values of enumerations that a reader does not know.",
-        f"Errors that any request of the host may meet are not repeated: {common}.",
+        "Each name links to its params, result and errors. Optional members may be absent or `null`, which "
+        "mean the same. Unknown members are ignored, and so are unknown values of enumerations.",
+        f"The following errors can occur in any request of the host and are not repeated: {common}.",
         "## The core profile",
-        f"These {len(core)} methods are what a first host needs; `core` marks them in "
-        "[protocol.json](protocol.json). Everything else is an addition.",
+        f"A first host needs only these {len(core)} methods, which `core` marks in "
+        "[protocol.json](protocol.json).",
         _table(core),
         "## All methods",
         _table(model.methods),
@@ -120,12 +119,12 @@ def emit_methods(model: ProtocolModel) -> str:
 
 
 def emitter_of_area(area: str) -> Callable[[ProtocolModel], str]:
-    """What writes the page of an area."""
+    """The function that emits the page of an area."""
     return lambda model: _area_page(model, area)
 
 
 def places(model: ProtocolModel) -> dict[str, str]:
-    """Where each type and value is described, from the folder of the specification."""
+    """The address of each type and value, relative to the folder of the specification."""
     users: dict[str, set[str]] = {name: set() for name in (*model.types, *model.values)}
     for area in AREAS:
         for method in _of(model, area):
@@ -240,7 +239,7 @@ def emit_errors(model: ProtocolModel) -> str:
         "Every error of the server has `data` with `retryable` and `hint`.",
         table(("code", "name", "when", "data"), rows),
         "## Advice",
-        "What `data` says unless the server knows better.",
+        "The defaults for `data`; the server may send more specific values.",
         table(("name", "retryable", "hint"), advice),
         "## Data",
     ]

@@ -1,4 +1,4 @@
-"""The protocol as neutral data, which every emitter reads, and how it is read from `sidecar.protocol`."""
+"""A language-neutral model of the protocol for the emitters, and how it is read from `sidecar.protocol`."""
 
 import ast
 import sys
@@ -21,11 +21,11 @@ from sidecar.protocol.lifecycle import (
 from sidecar.protocol.methods import COMMON_ERRORS, METHODS, Method
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
-"""Anything that JSON can say."""
+"""Any JSON value."""
 
 
 class Text(NamedTuple):
-    """A string; lengths in code points."""
+    """A string; lengths are in code points."""
 
     min_length: int | None = None
     max_length: int | None = None
@@ -34,7 +34,7 @@ class Text(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A number, of integers only where `integer` is set."""
+    """A number; an integer if `integer` is set."""
 
     integer: bool
     minimum: int | float | None = None
@@ -50,15 +50,15 @@ class Null(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A string or an integer out of a list."""
+    """One of a list of strings or integers."""
 
     values: tuple[str | int, ...]
     is_open: bool = False
-    """Whether later versions may add values, so that readers pass over those that they do not know."""
+    """Whether later versions may add values, so that readers must accept unknown ones."""
 
 
 class Opaque(NamedTuple):
-    """JSON that is passed on without being decoded."""
+    """JSON that is passed on undecoded."""
 
     is_object: bool
 
@@ -88,14 +88,14 @@ class Member(NamedTuple):
     """One member of a named type."""
 
     name: str
-    """As spelled on the wire."""
+    """The name on the wire."""
     shape: Shape
-    """What it holds; that an optional member may be `null` too is not repeated here."""
+    """The shape of its value; for optional members, without the `null` that they all accept."""
     required: bool
     means_null: bool
-    """Whether `null` says something else than an absent member."""
+    """Whether `null` has another meaning than an absent member."""
     default: str | int | bool | None
-    """What an absent member means, `None` where that is nothing."""
+    """The default for an absent member, if any."""
     doc: str
 
 
@@ -107,13 +107,13 @@ class NamedType(NamedTuple):
     doc: str
     members: tuple[Member, ...]
     exactly_one: tuple[str, ...]
-    """Members of which exactly one must be there."""
+    """Members exactly one of which must be present."""
     at_least_one: tuple[str, ...]
-    """Members of which one or more must be there."""
+    """Members at least one of which must be present."""
 
 
 class NamedValue(NamedTuple):
-    """A string, a number or an opaque object that has a name of its own."""
+    """A named string, number or opaque object."""
 
     name: str
     doc: str
@@ -136,15 +136,15 @@ class ProtocolModel(NamedTuple):
 
 
 _UNLINKED = (WorkDoneProgressBegin, WorkDoneProgressReport, WorkDoneProgressEnd)
-"""Types that travel inside an opaque member, so that no method leads to them."""
+"""Types that occur only inside an opaque member, so that no method refers to them."""
 
 
 class UnsupportedType(TypeError):
-    """Raised when a Struct uses a type that the model has no word for."""
+    """Raised when a Struct uses a type that the model cannot express."""
 
 
 class Extra(Struct):
-    """The parts of an annotation that the model has a word for."""
+    """The parts of an annotation that the model uses."""
 
     title: str | None = None
     description: str | None = None
@@ -155,17 +155,17 @@ class Extra(Struct):
 
     @classmethod
     def read(cls, node: inspect.Metadata) -> "Extra":
-        """The parts that an annotation has; all empty where it has none."""
+        """Read an annotation; parts that it lacks get their defaults."""
         schema: object = getattr(node, "extra_json_schema", None)
         return convert(schema or {}, cls)
 
 
 def read_protocol() -> ProtocolModel:
-    """The protocol as it stands in the source.
+    """Read the protocol from its Python types.
 
     Raises:
-        MissingDocstring: a type or a field is not documented.
-        UnsupportedType: a field has a type that cannot be put into words.
+        MissingDocstring: a type or a field has no docstring.
+        UnsupportedType: a field has a type that the model cannot express.
     """
     reader = _Reader()
     for method in METHODS:
@@ -187,11 +187,11 @@ def read_protocol() -> ProtocolModel:
 
 
 def read_type(struct: type[Wire]) -> NamedType:
-    """One type.
+    """Read one type.
 
     Raises:
-        MissingDocstring: the type or a field is not documented.
-        UnsupportedType: a field has a type that cannot be put into words.
+        MissingDocstring: the type or a field has no docstring.
+        UnsupportedType: a field has a type that the model cannot express.
     """
     reader = _Reader()
     reader.add(struct)
@@ -199,14 +199,14 @@ def read_type(struct: type[Wire]) -> NamedType:
 
 
 class _Reader:
-    """Collects the types that others lead to, and the values that have names."""
+    """Collects types with everything they refer to, and named values."""
 
     def __init__(self) -> None:
         self.types: dict[str, NamedType] = {}
         self.values: dict[str, NamedValue] = {}
 
     def add(self, struct: type[Wire]) -> None:
-        """Read a type, then those that its members refer to."""
+        """Read a type and the types that its members refer to."""
         if struct.__name__ in self.types:
             return
         nested: list[type[Wire]] = []
@@ -215,14 +215,14 @@ class _Reader:
             self.add(other)
 
     def _type(self, struct: type[Wire], nested: list[type[Wire]]) -> NamedType:
-        """The type; types that its members refer to are added to `nested`."""
+        """Read one type; adds the types that its members refer to to `nested`."""
         info = inspect.type_info(struct)
         if not isinstance(info, inspect.StructType):
-            raise UnsupportedType(f"{struct.__name__} is no Struct")
+            raise UnsupportedType(f"{struct.__name__} is not a Struct")
         members = [self._member(struct, each, nested) for each in info.fields]
         if info.tag_field is not None and isinstance(info.tag, str):
             tag = Choice((info.tag,))
-            members.insert(0, Member(info.tag_field, tag, True, False, None, "Tells the variants apart."))
+            members.insert(0, Member(info.tag_field, tag, True, False, None, "Selects the variant."))
         wire = {each.name: each.encode_name for each in info.fields}
         return NamedType(
             name=struct.__name__,
@@ -263,7 +263,7 @@ class _Reader:
                 return _scalar(node)
 
     def _unnamed(self, shape: Shape) -> Shape:
-        """A union with the values themselves in place of their names, which a union of types cannot have."""
+        """A union with named values replaced by their shapes, because a union may name only types."""
         if not isinstance(shape, OneOf):
             return shape
         named = [option.name if isinstance(option, Ref) else "" for option in shape.options]
@@ -275,11 +275,11 @@ class _Reader:
         )
 
     def _named(self, shape: Shape, extra: "Extra") -> Shape:
-        """A reference to the value where the annotation names it, else the shape."""
+        """A reference to the value if the annotation names it, else the shape."""
         if extra.title is None:
             return shape
         if extra.description is None:
-            raise MissingDocstring(f"{extra.title} has no description; give its Meta one")
+            raise MissingDocstring(f"{extra.title} has no description; add one to its Meta")
         value = NamedValue(extra.title, extra.description, shape)
         if self.values.setdefault(extra.title, value) != value:
             raise UnsupportedType(f"{extra.title} names two different values")
@@ -300,7 +300,7 @@ def _without_null(shape: Shape) -> Shape:
 
 
 def _merged(options: tuple[Shape, ...]) -> Shape:
-    """A union; a number that may have a fraction takes in the integers."""
+    """A union of the options; a float covers an integer."""
     if Number(False) in options:
         options = tuple(option for option in options if option != Number(True))
     return options[0] if len(options) == 1 else OneOf(options)
@@ -323,11 +323,11 @@ def _scalar(node: inspect.Type) -> Shape:
         case inspect.RawType():
             return Opaque(is_object=False)
         case _:
-            raise UnsupportedType(f"{type(node).__name__} has no place in the protocol model")
+            raise UnsupportedType(f"the protocol model cannot express {type(node).__name__}")
 
 
 def _annotated(shape: Shape, extra: "Extra") -> Shape:
-    """The shape with what its annotation says about it."""
+    """The shape with the details of its annotation."""
     if extra.known_values:
         return Choice(extra.known_values, is_open=True)
     if isinstance(shape, Opaque):
@@ -343,7 +343,7 @@ class MissingDocstring(LookupError):
 
 @cache
 def _documented(path: str) -> dict[tuple[str, str], str]:
-    """Docstrings of one source file by class and field."""
+    """The field docstrings of one source file, by class and field."""
     found: dict[tuple[str, str], str] = {}
     for node in ast.parse(Path(path).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef):
@@ -365,10 +365,10 @@ def _literal(node: ast.stmt) -> str | None:
 
 
 def field_docs(struct: type, field: str) -> str:
-    """What the docstring under a field says, in the class itself or the nearest base that has the field.
+    """The docstring of a field, from the class itself or its nearest base that documents it.
 
     Raises:
-        MissingDocstring: there is none.
+        MissingDocstring: the field has no docstring.
     """
     for base in struct.__mro__:
         path = getattr(sys.modules.get(base.__module__), "__file__", None)
@@ -383,7 +383,7 @@ def type_docs(struct: type) -> str:
     """The docstring of a class as one line.
 
     Raises:
-        MissingDocstring: there is none of its own.
+        MissingDocstring: the class itself has no docstring.
     """
     text = struct.__dict__.get("__doc__")
     if not text:

@@ -1,4 +1,4 @@
-"""Writes the requests of the Python client: one typed method for each request of the method table."""
+"""Emits the Python client's requests: one typed method for each request of the method table."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from sidecar.protocol.methods import Method
 _WIDTH = 110
 
 _BY_HAND = frozenset(("initialize", "shutdown", "context/assemble", "session/list", "session/export"))
-"""Requests that `SidecarClient` sends in a way of its own."""
+"""Requests that `SidecarClient` implements by hand."""
 
 _NAMES = {
     "subagent/ended": "subagent_ended",
@@ -37,7 +37,7 @@ _NAMES = {
     "engine/list": "engines",
     "session/get": "session",
 }
-"""Python names that are not the last part of the method's."""
+"""Python names that differ from the last part of the method name."""
 
 _POSITIONAL = {
     "context/bootstrap": ("messages",),
@@ -48,7 +48,7 @@ _POSITIONAL = {
     "tools/list": ("session_id",),
     "tools/call": ("arguments",),
 }
-"""Optional members that may be given by position, behind those that are required."""
+"""Optional members that may be passed by position, after the required ones."""
 
 _ANSWERS = {
     "session/pin": "pin_id",
@@ -63,16 +63,16 @@ _ANSWERS = {
     "tools/list": "tools",
     "engine/list": "engines",
 }
-"""The one member of a result that the method returns; without an entry it returns the result."""
+"""Methods that return one member of their result; others return the whole result."""
 
 _RESULTS = {"context/ingest": "IngestedMessage"}
-"""Types of the client's own in place of the protocol's."""
+"""Result types of the client that replace the protocol's."""
 
 _ABOUT = ("session_key", "agent_id", "work_done_token")
 
 _HEAD = '''\
 # Generated from sidecar/protocol by `make schema`; do not edit.
-"""The requests of the client, area by area."""
+"""The requests of the client, in the order of the method table."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ T = TypeVar("T")
 
 
 class AboutSession(TypedDict, total=False):
-    """What else may be said about a session."""
+    """Optional arguments of every request about a session."""
 
     session_key: str
     """Alias of the session."""
@@ -99,7 +99,7 @@ class Requests:
     async def request(
         self, method: str, params: object, result_type: type[T], *, timeout_s: float | None = None
     ) -> T:
-        """The result of any request; `timeout_s` is in seconds, the client's own by default, 0 means none."""
+        """Send any request; `timeout_s` is in seconds, by default the client's own, 0 means no limit."""
         raise NotImplementedError
 '''
 
@@ -134,17 +134,17 @@ class _Request(NamedTuple):
 
     @property
     def result_type(self) -> str:
-        """The type that the answer is decoded as."""
+        """The type as which the result is decoded."""
         return _RESULTS.get(self.method.name, self.result.name)
 
     @property
     def takes_about(self) -> bool:
-        """Whether what may be said about any session may be said here."""
+        """Whether the request accepts the arguments of `AboutSession`."""
         return {*_ABOUT, "session_id"} <= {_snake(member.name) for member in self.params.members}
 
 
 def _spelled_out(shape: Shape, model: ProtocolModel) -> Shape:
-    """The shape with values in place of their names; only messages keep theirs."""
+    """The shape with named values replaced by their shapes, except `Message`."""
     match shape:
         case Ref() if shape.name in model.values and shape.name != "Message":
             return model.values[shape.name].shape
@@ -190,7 +190,7 @@ def _statement(answer: str, send: str) -> list[str]:
 
 
 def _returned(request: _Request) -> tuple[str, str]:
-    """The type that the method returns, and the statement that does so."""
+    """The return type of the method, and its last statement."""
     members = {_snake(member.name): member for member in request.result.members}
     if part := _ANSWERS.get(request.method.name):
         words = _type(members[part].shape, given=False)
@@ -209,7 +209,7 @@ def _parameter(member: Member) -> str:
 
 
 def _argument(member: Member) -> str:
-    """The expression that makes a member out of the parameter."""
+    """The expression that converts the parameter to the member."""
     name = _snake(member.name)
     match member.shape:
         case Ref("Message"):
@@ -228,7 +228,7 @@ def _argument(member: Member) -> str:
 
 
 def _type(shape: Shape, given: bool) -> str:
-    """The type of a member that a caller gives, or gets."""
+    """The type of a member as an argument (`given`) or as part of a result."""
     match shape:
         case Ref():
             return shape.name
@@ -257,7 +257,7 @@ def _documentation(method: Method) -> list[str]:
 
 
 def _call(head: str, parts: Iterable[str], tail: str, indent: str) -> list[str]:
-    """A call or a signature, on one line where it fits, as the formatter writes it."""
+    """A call or a signature, broken into lines as the formatter does."""
     parts = list(parts)
     line = f"{indent}{head}({', '.join(parts)}){tail}"
     if len(line) <= _WIDTH:
@@ -269,7 +269,7 @@ def _call(head: str, parts: Iterable[str], tail: str, indent: str) -> list[str]:
 
 
 def _imports(text: str, model: ProtocolModel) -> str:
-    """The imports of the names that the text uses, in the linter's order."""
+    """The imports that the text needs, in the linter's order."""
     known = {
         **{name: f"sidecar.protocol.{named.module}" for name, named in model.types.items()},
         "Iterable": "collections.abc",

@@ -1,4 +1,4 @@
-"""Writes the Rust client's types, its methods, and its error codes."""
+"""Emits the Rust client's types, methods and error codes."""
 
 from sidecar.codegen.model import (
     Boolean,
@@ -21,15 +21,15 @@ from sidecar.protocol.methods import Method
 _NOTICE = "// Generated from sidecar/protocol by `make schema`; do not edit."
 _WIDTH = 96
 _OWN = frozenset(("initialize", "shutdown", "context/assemble"))
-"""Requests that the client sends in a way of its own."""
+"""Requests that the client implements by hand."""
 
 
 def emit_rust(model: ProtocolModel) -> str:
-    """The text of `protocol.rs`: every type of the wire, a method for every request, every error code."""
+    """The text of `protocol.rs`: every wire type, a method for every request, every error code."""
     requests = [each for each in model.methods if each.kind == "request" and each.direction == "hostToServer"]
     blocks = [
         _NOTICE,
-        "//! The types of the Context Engine Protocol, and a method of [`Client`] for each of its requests.",
+        "//! The types of the Context Engine Protocol, and a method of [`Client`] for each request.",
         "use crate::{enumeration::open_enumeration, Client, Error};\n"
         "use serde::{Deserialize, Serialize};\nuse serde_json::value::RawValue;",
         _documented("The newest version of the protocol that these types describe.")
@@ -59,7 +59,7 @@ def _struct(named: NamedType) -> str:
     notes = [named.doc]
     for words, names in (("Exactly", named.exactly_one), ("At least", named.at_least_one)):
         if names:
-            notes.append(f"{words} one of {', '.join(f'`{_snake(name)}`' for name in names)} is there.")
+            notes.append(f"{words} one of {', '.join(f'`{_snake(name)}`' for name in names)} is present.")
     doc = _documented(" ".join(notes))
     derived = ["Clone", "Debug", "Deserialize", "Serialize"]
     if all(not member.required or _has_default(member.shape) for member in named.members):
@@ -121,7 +121,7 @@ def _call(method: Method) -> str:
 
 
 def _camel(text: str) -> str:
-    """A name made of the words of a value, such as `PerMessage` of `per-message`."""
+    """A name built from the words of a value, such as `PerMessage` from `per-message`."""
     parts = text.replace("/", " ").replace("-", " ").replace("_", " ").split()
     return "".join(part[0].upper() + part[1:] for part in parts)
 
@@ -131,7 +131,7 @@ def _snake(name: str) -> str:
 
 
 def _wire(name: str) -> str:
-    """What serde makes of a name."""
+    """The wire name that serde derives from a field name."""
     first, *rest = name.split("_")
     return first + "".join(part[0].upper() + part[1:] for part in rest)
 

@@ -1,9 +1,9 @@
-"""Writes `schema.json` and `protocol.json`.
+"""Emits `schema.json` and `protocol.json`.
 
-The first is JSON Schema 2020-12 of every type and of the envelope; the second links the methods to their
-types, errors and envelope. The schema keeps to what generators of types read alike: named definitions, one
-`type` each, optional members that are absent and never `null`. What JSON Schema cannot say without `anyOf`,
-`not` or `if` stands in words and in members that begin with `x-`.
+`schema.json` is a JSON Schema 2020-12 of every type and of the envelope; `protocol.json` links methods to
+types, errors and envelope. The schema uses only features that type generators agree on: named definitions
+with one `type` each, and optional members that are absent and never `null`. Rules that would need `anyOf`,
+`not` or `if` are given in descriptions and in members that start with `x-`.
 """
 
 import json
@@ -42,7 +42,7 @@ def emit_schema(model: ProtocolModel) -> str:
     named = {**values, **types}
     document: dict[str, Json] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$comment": f"{HEADER} Members that begin with x- are explained in README.md.",
+        "$comment": f"{HEADER} README.md explains the members that start with x-.",
         "title": "Context Engine Protocol",
         "description": "Any message of the protocol; the types are under $defs.",
         "$ref": "#/$defs/Envelope",
@@ -90,7 +90,7 @@ def _envelope() -> dict[str, Json]:
             "properties": {
                 "jsonrpc": version,
                 "id": {
-                    "description": "null where the request could not be told.",
+                    "description": "null if the request could not be identified.",
                     "type": ["integer", "string", "null"],
                 },
                 "error": _ref("ResponseError"),
@@ -99,7 +99,7 @@ def _envelope() -> dict[str, Json]:
         },
         "ResponseError": {
             "title": "ResponseError",
-            "description": "An error that either side sends; those of the server are a ServerError.",
+            "description": "An error sent by either side; the server sends a ServerError.",
             "type": "object",
             "properties": {
                 "code": {"type": "integer", "format": "int32"},
@@ -110,8 +110,8 @@ def _envelope() -> dict[str, Json]:
         },
         "ServerError": {
             "title": "ServerError",
-            "description": "An error that the server sends. Its `data` is an ErrorData, and more by `code`: "
-            "of the definition that has the code in `x-error-codes`.",
+            "description": "An error sent by the server. Its `data` has the members of ErrorData, and those "
+            "of the definition that lists its code in `x-error-codes`.",
             "type": "object",
             "properties": {
                 "code": {"type": "integer", "format": "int32"},
@@ -147,7 +147,7 @@ def _object(named: NamedType, model: ProtocolModel) -> Json:
 
 
 def _place(method: Method) -> dict[str, Json]:
-    """The method that a type belongs to, and the side that handles it."""
+    """The method that a type belongs to, and the side that handles the method."""
     return {"x-method": method.name, "x-side": _SIDES[method.direction]}
 
 
@@ -199,7 +199,7 @@ def _scalar(shape: Text | Number | Boolean | Null) -> dict[str, Json]:
 
 
 def _choice(shape: Choice) -> dict[str, Json]:
-    """An open enumeration lists what is known, and takes every value of its type."""
+    """An enumeration; an open one lists its known values, but accepts every value of its type."""
     kind: dict[str, Json] = (
         {"type": "string"} if isinstance(shape.values[0], str) else {"type": "integer", "format": "int32"}
     )
@@ -209,7 +209,7 @@ def _choice(shape: Choice) -> dict[str, Json]:
 
 
 def _union(shape: OneOf) -> dict[str, Json]:
-    """Generators read `null` best in a list of types, and other unions best as `anyOf`."""
+    """A union: with `null` as a list of types, otherwise as `anyOf`, which generators handle best."""
     others = [_schema(option) for option in shape.options if not isinstance(option, Null)]
     if len(others) == 1:
         return {**others[0], "type": [others[0]["type"], "null"]}

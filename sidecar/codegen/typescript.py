@@ -1,4 +1,4 @@
-"""Writes the TypeScript client's types, method tables and error codes."""
+"""Emits the TypeScript client's types, method tables and error codes."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _NOTICE = "// Generated from sidecar/protocol by `make schema`; do not edit."
 _WIDTH = 108
 
 _ANY_OTHER: dict[type, str] = {str: "(string & {})", int: "(number & {})"}
-"""What a newer peer may send where an enumeration is open; editors still offer the values that are known."""
+"""Type for unknown values of an open enumeration, written so that editors still suggest the known ones."""
 
 _TABLES = (
     ("HostRequests", "request", "hostToServer", "Requests that the host sends."),
@@ -36,10 +36,10 @@ _TABLES = (
 
 
 def emit_typescript_types(model: ProtocolModel) -> str:
-    """The text of `types.ts`: every type of the wire."""
+    """The text of `types.ts`: every wire type."""
     blocks = [
         _NOTICE,
-        _documented("A JSON object whose members the protocol does not fix.", "")
+        _documented("A JSON object whose members the protocol does not define.", "")
         + "export type JsonObject = { [member: string]: unknown };",
         *(_value(value) for value in model.values.values()),
         *(_interface(named) for named in model.types.values()),
@@ -72,7 +72,7 @@ def emit_typescript_methods(model: ProtocolModel) -> str:
 
 
 def emit_typescript_errors(model: ProtocolModel) -> str:
-    """The text of `errors.ts`: the number of every error and the type of its data."""
+    """The text of `errors.ts`: the code of every error and the type of its data."""
     data = sorted({entry.data.__name__ for entry in model.errors})
     codes = "".join(
         _documented(entry.when, "  ") + f"  {entry.name}: {entry.code},\n" for entry in model.errors
@@ -81,9 +81,9 @@ def emit_typescript_errors(model: ProtocolModel) -> str:
     blocks = [
         _NOTICE,
         "import type {\n" + "".join(f"  {name},\n" for name in data) + '} from "./types.js";',
-        _documented("The number of every error of the protocol.", "")
+        _documented("The code of every error of the protocol.", "")
         + f"export const ErrorCode = {{\n{codes}}} as const;",
-        _documented("The `data` of every error, by its number.", "")
+        _documented("The `data` type of every error, by code.", "")
         + f"export interface ErrorDataByCode {{\n{types}}}",
     ]
     return "\n\n".join(blocks) + "\n"
@@ -168,7 +168,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _documented(text: str, indent: str) -> str:
-    """A doc comment, on as many lines as it needs, with its line break."""
+    """A doc comment, wrapped as needed, with a final line break."""
     if len(indent) + len(text) + 7 <= _WIDTH:
         return f"{indent}/** {text} */\n"
     lines: list[str] = []

@@ -1,6 +1,6 @@
 // Generated from sidecar/protocol by `make schema`; do not edit.
 
-//! The types of the Context Engine Protocol, and a method of [`Client`] for each of its requests.
+//! The types of the Context Engine Protocol, and a method of [`Client`] for each request.
 
 use crate::{enumeration::open_enumeration, Client, Error};
 use serde::{Deserialize, Serialize};
@@ -660,7 +660,7 @@ pub struct AssembleContextParams {
 }
 
 /// Result of `context/assemble`; has either `messages` or `edits`. Exactly one of `messages`,
-/// `edits` is there.
+/// `edits` is present.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssembleContextResult {
@@ -1234,7 +1234,7 @@ pub struct CallToolsResult {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TextContent {
-    /// Tells the variants apart.
+    /// Selects the variant.
     pub r#type: String,
     /// The text, at most 16 000 characters.
     pub text: String,
@@ -1461,7 +1461,7 @@ pub struct ShadowSide {
 }
 
 /// Params of `session/configure`; at least one of `sessionId` and `agentId` is required. At
-/// least one of `session_id`, `agent_id` is there.
+/// least one of `session_id`, `agent_id` is present.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigureSessionParams {
@@ -1490,7 +1490,7 @@ pub struct ConfigureSessionResult {
 }
 
 /// Params of `session/pin`; exactly one of `messageId` and `text`. Exactly one of `message_id`,
-/// `text` is there.
+/// `text` is present.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PinSessionParams {
@@ -2144,7 +2144,7 @@ pub struct ListChangedToolsParams {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkDoneProgressBegin {
-    /// Tells the variants apart.
+    /// Selects the variant.
     pub kind: String,
     /// Title of the work, such as `Compacting`.
     pub title: String,
@@ -2163,7 +2163,7 @@ pub struct WorkDoneProgressBegin {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkDoneProgressReport {
-    /// Tells the variants apart.
+    /// Selects the variant.
     pub kind: String,
     /// Whether cancelling the request stops the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -2180,7 +2180,7 @@ pub struct WorkDoneProgressReport {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkDoneProgressEnd {
-    /// Tells the variants apart.
+    /// Selects the variant.
     pub kind: String,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ import type {
   SessionNotFoundData,
 } from "./types.js";
 
-/** The number of every error of the protocol. */
+/** The code of every error of the protocol. */
 export const ErrorCode = {
   /** The body is not JSON text in UTF-8, is empty, or has another charset. */
   ParseError: -32700,
@@ -47,7 +47,7 @@ export const ErrorCode = {
   Busy: 1007,
 } as const;
 
-/** The `data` of every error, by its number. */
+/** The `data` type of every error, by code. */
 export interface ErrorDataByCode {
   [-32700]: FrameErrorData;
   [-32600]: FrameErrorData;

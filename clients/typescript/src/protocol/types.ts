@@ -1,6 +1,6 @@
 // Generated from sidecar/protocol by `make schema`; do not edit.
 
-/** A JSON object whose members the protocol does not fix. */
+/** A JSON object whose members the protocol does not define. */
 export type JsonObject = { [member: string]: unknown };
 
 /** Trace level of the server. */
@@ -840,7 +840,7 @@ export interface CallToolsResult {
 
 /** A piece of text output of a tool. */
 export interface TextContent {
-  /** Tells the variants apart. */
+  /** Selects the variant. */
   type: "text";
   /** The text, at most 16 000 characters. */
   text: string;
@@ -1534,7 +1534,7 @@ export interface ListChangedToolsParams {
 
 /** Progress value: work has begun. */
 export interface WorkDoneProgressBegin {
-  /** Tells the variants apart. */
+  /** Selects the variant. */
   kind: "begin";
   /** Title of the work, such as `Compacting`. */
   title: string;
@@ -1548,7 +1548,7 @@ export interface WorkDoneProgressBegin {
 
 /** Progress value: work goes on. */
 export interface WorkDoneProgressReport {
-  /** Tells the variants apart. */
+  /** Selects the variant. */
   kind: "report";
   /** Whether cancelling the request stops the work. */
   cancellable?: boolean | null | undefined;
@@ -1560,7 +1560,7 @@ export interface WorkDoneProgressReport {
 
 /** Progress value: work has ended. */
 export interface WorkDoneProgressEnd {
-  /** Tells the variants apart. */
+  /** Selects the variant. */
   kind: "end";
   /** How it ended. */
   message?: string | null | undefined;
