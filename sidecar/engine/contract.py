@@ -137,6 +137,8 @@ class StoringEngine(ContextEngine):
         "context_search": "sidecar.tools.context_search:ContextSearch",
         "context_expand": "sidecar.tools.context_expand:ContextExpand",
         "context_grep": "sidecar.tools.context_grep:ContextGrep",
+        "context_status": "sidecar.tools.context_status:ShowStatus",
+        "context_compact": "sidecar.tools.context_compact:CompactContext",
     }
 
     async def ingest(self, session: Session, message: IncomingMessage) -> IngestOutcome:

@@ -34,6 +34,10 @@ _ABOUT_SESSION = {
 }
 
 
+OF_THE_SERVING_PROCESS = frozenset(("context_status", "context_compact"))
+"""Tools about what a model is sent: the process that sends it is another one, so they are not offered."""
+
+
 class RecallServer:
     """Serves the tools of one session, or of the newest session that `belongs` accepts."""
 
@@ -82,6 +86,8 @@ class RecallServer:
         del context, params
         tools: list[mcp.Tool] = []
         for tool in await self._client.tools():
+            if tool.name in OF_THE_SERVING_PROCESS:
+                continue
             schema = msgspec.json.decode(tool.input_schema, type=dict[str, object])
             properties = cast("dict[str, object]", schema.get("properties") or {})
             schema["properties"] = {**properties, SESSION: _ABOUT_SESSION}
@@ -96,6 +102,8 @@ class RecallServer:
         session = await self._session(arguments.pop(SESSION, None))
         if session is None:
             return _failed("There is no such session of this folder.")
+        if params.name in OF_THE_SERVING_PROCESS:
+            return _failed(f"There is no tool {params.name} here.")
         try:
             answer = await self._client.call_tool(session, params.name, arguments)
         except SidecarError as problem:

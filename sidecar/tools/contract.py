@@ -69,6 +69,53 @@ class ToolModel(NamedTuple):
     """How many a text takes."""
 
 
+class Compacted(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a compaction did."""
+
+    tokens_before: int
+    tokens_after: int
+    message_count: int
+    """How many messages were stored then."""
+    first_kept_position: int | None = None
+    """The oldest message that was still sent in full, `None` where that is unknown."""
+    timestamp: str
+
+
+class PinShown(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Something that stays in every answer."""
+
+    pin_id: str
+    message_id: str | None = None
+    text: str | None = None
+    note: str | None = None
+
+
+class ContextStatus(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What the model is sent of a session."""
+
+    engine: str
+    message_count: int
+    tokens: int | None
+    """What the last answer took, `None` where there was none."""
+    token_budget: int | None
+    """What it might have taken."""
+    pins: Sequence[PinShown]
+    compacted: Compacted | None
+    """What the last compaction did that was asked for, `None` where there was none."""
+
+
+class ContextControl(Protocol):
+    """The context of the session in which a tool is called."""
+
+    async def status(self) -> ContextStatus:
+        """What the model is sent, as of the last answer."""
+        ...
+
+    async def compact(self, keep: str | None) -> Compacted | str:
+        """Make room, with a text that stays in every answer from now on; why there is none to make, if so."""
+        ...
+
+
 class ToolSession(NamedTuple):
     """The session that a tool reads, in whatever dialect it is."""
 
@@ -79,6 +126,8 @@ class ToolSession(NamedTuple):
     """`None` where there is none; tools with `needs_model` are not offered then."""
     searching: SessionSearch | None = None
     """Finds by meaning too, where that is at hand; `None` leaves the search to the store."""
+    context: ContextControl | None = None
+    """`None` where the session is another one than that in which the tool is called."""
 
     async def read(self, first: int, last: int) -> Sequence[StoredMessage]:
         """The messages at these positions."""
@@ -99,7 +148,7 @@ class ToolOutcome(Struct, frozen=True):
 
 
 class AgentTool(Protocol):
-    """One tool. It reads the session that it is handed and nothing else, and changes nothing."""
+    """One tool. It reads the session that it is handed and nothing else, and changes no history."""
 
     name: ClassVar[str]
     description: ClassVar[str]

@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.bench.corpus import conversation, needle
 from tests.e2e.agent_host import AgentHost, Json
 
+OF_ONES_OWN = ("context_status", "context_compact")
 MESSAGES = [message for turn in conversation(60) for message in turn]
 
 
@@ -37,7 +38,8 @@ def look(host: AgentHost, session: str = "child", **arguments: object) -> tuple[
 def is_offered(host: AgentHost, session: str) -> bool:
     """Whether the tools of a session take the argument by which a parent is read."""
     tools = host.call("tools/list", sessionId=session)["tools"]
-    return all("of" in tool["inputSchema"]["properties"] for tool in tools)
+    reading = [tool for tool in tools if tool["name"] not in OF_ONES_OWN]
+    return all("of" in tool["inputSchema"]["properties"] for tool in reading)
 
 
 def test_a_child_finds_what_its_parent_was_told(tmp_path: Path) -> None:
@@ -50,6 +52,16 @@ def test_a_child_finds_what_its_parent_was_told(tmp_path: Path) -> None:
             "tools/call", sessionId="child", name="context_grep", arguments={"pattern": needle(50)}
         )
         assert own["structuredContent"]["groups"] == []
+
+
+def test_a_child_neither_sees_nor_compacts_what_its_parent_is_sent(tmp_path: Path) -> None:
+    with AgentHost(tmp_path, engine="lossless", config=granting(4000)) as host:
+        begin(host)
+        offered = {tool["name"]: tool for tool in host.call("tools/list", sessionId="child")["tools"]}
+        for name in OF_ONES_OWN:
+            assert "of" not in offered[name]["inputSchema"]["properties"]
+            shown = host.call("tools/call", sessionId="child", name=name, arguments={"of": "parent"})
+            assert shown["isError"] and "your own conversation" in shown["content"][0]["text"]
 
 
 def test_a_grant_is_used_up_also_over_a_kill(tmp_path: Path) -> None:

@@ -15,10 +15,12 @@ from sidecar.engine.contract import StoringEngine
 from sidecar.engine.loading import import_target
 from sidecar.tools.arguments import read_arguments
 from sidecar.tools.context_ask import AskArguments, ContextAsk
+from sidecar.tools.context_compact import CompactArguments, CompactContext
 from sidecar.tools.context_describe import ContextDescribe, DescribeArguments
 from sidecar.tools.context_expand import ContextExpand, ExpandArguments
 from sidecar.tools.context_grep import ContextGrep, GrepArguments
 from sidecar.tools.context_search import ContextSearch, SearchArguments
+from sidecar.tools.context_status import ShowStatus, StatusArguments
 from sidecar.tools.contract import AgentTool, ArgumentError
 from sidecar.tools.times import read_time
 
@@ -27,6 +29,8 @@ TOOLS = {
     ContextSearch: SearchArguments,
     ContextExpand: ExpandArguments,
     ContextGrep: GrepArguments,
+    ShowStatus: StatusArguments,
+    CompactContext: CompactArguments,
     ContextDescribe: DescribeArguments,
     ContextAsk: AskArguments,
 }

@@ -1,4 +1,4 @@
-/** The tools by which the model looks up what it no longer sees. */
+/** The tools by which the model looks up what it no longer sees, and makes room. */
 
 import { ErrorCode, isResponseError } from "context-sidecar-client";
 import type { Child } from "./child.js";
@@ -11,7 +11,8 @@ type Definition = (typeof definitions)[number];
 /** Every tool that an engine may offer, as the manifest names them. */
 export const RECALL_TOOLS: readonly Definition[] = definitions;
 
-const TIMEOUT_MS = 20_000;
+/** As long as a model may take to sum up what is compacted. */
+const TIMEOUT_MS = 120_000;
 
 /** A tool for one session; none where the host names no session or the engine has no such tool. */
 export function recallTool(child: Child, context: ToolContext, definition: Definition) {

@@ -1,11 +1,12 @@
-/** Offers the tools of the engine, by which the model looks up what it no longer sees. */
+/** Offers the tools of the engine, by which the model looks up what it no longer sees, and makes room. */
 
 import { ErrorCode, isResponseError } from "context-sidecar-client";
 import type { ToolDefinition } from "context-sidecar-client";
 import type { Child } from "./child.js";
 import type { Context, Tool } from "./host.js";
 
-const TIMEOUT_MS = 20_000;
+/** As long as a model may take to sum up what is compacted. */
+const TIMEOUT_MS = 120_000;
 
 /** A tool of the sidecar as pi wants it; it looks into the session in which it is called. */
 export function recallTool(child: Child, { name, description, inputSchema }: ToolDefinition): Tool {

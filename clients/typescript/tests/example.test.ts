@@ -72,7 +72,14 @@ test("the example runs tools, its own and those of the sidecar", async (t) => {
   const env = { OPENAI_BASE_URL: url, CONTEXT_SIDECAR_STATE_DIR: await scratch(t) };
   const answers = await converse(["The code word is heliotrope.", "What was it?"], env);
   assert.deepEqual(answers, ["noted", "heliotrope"]);
-  assert.deepEqual(requests[0]?.tools?.map((tool) => tool.function.name), ["clock", "context_search", "context_expand", "context_grep"]);
+  assert.deepEqual(requests[0]?.tools?.map((tool) => tool.function.name), [
+    "clock",
+    "context_search",
+    "context_expand",
+    "context_grep",
+    "context_status",
+    "context_compact",
+  ]);
   const results = requests.at(-1)?.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
   assert.match(results?.[0] ?? "", /20\d\d/);
   assert.match(results?.[1] ?? "", /\[user t1\] The code word is heliotrope/);

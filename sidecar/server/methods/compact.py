@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
-from time import perf_counter
+from time import perf_counter, time
 
-from msgspec import structs
+from msgspec import json, structs
 
 from sidecar.engine.calls import (
     AssembleRequest,
@@ -40,9 +40,13 @@ from sidecar.server.sessions.pins import find_pins
 from sidecar.server.sessions.pruning import show_stubs
 from sidecar.server.sessions.timeline import SessionTimeline
 from sidecar.server.sidecar import Sidecar
+from sidecar.tools.contract import Compacted
+from sidecar.tools.times import show_time
 
 _log = logging.getLogger(__name__)
 
+COMPACTED = "compacted"
+"""The state in which it is kept what the last compaction did."""
 LEAST_SHARE = 4
 """One part in so many of the budget is the messages', whatever the host measured beside them."""
 
@@ -110,6 +114,7 @@ class CompactHandlers:
             await self._forget_injections(live, {view.id for view, _ in views if view is not None})
         await sidecar.episodes.flush(instance, live)
         if outcome.compacted and instance.id != LEGACY:
+            await live.save_state(COMPACTED, json.encode(await _done(live, outcome)))
             await live.keep_epoch(await live.continuity(), begun=True)
             await _check_pins(live, min(budget for _, budget in views))
             sidecar.session_changed(params.session_id, "compacted")
@@ -266,6 +271,19 @@ def _request(
         current_token_count=params.current_token_count,
         target=params.compaction_target or "threshold",
         custom_instructions=params.custom_instructions,
+    )
+
+
+async def _done(live: LiveSession, outcome: CompactOutcome) -> Compacted:
+    """What the model may be told of a compaction."""
+    kept = outcome.first_kept_message_id
+    stored = await live.store.message(live.ref, kept) if kept else None
+    return Compacted(
+        tokens_before=outcome.tokens_before,
+        tokens_after=outcome.tokens_after or 0,
+        message_count=live.message_count,
+        first_kept_position=stored.position if stored else None,
+        timestamp=show_time(int(time() * 1000)),
     )
 
 

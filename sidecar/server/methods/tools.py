@@ -22,6 +22,7 @@ from sidecar.server.engines.instance import EngineInstance
 from sidecar.server.engines.tools import checked_outcome, needs_model, tool_model
 from sidecar.server.failures import EngineFailed
 from sidecar.server.methods.lanes import session_lane
+from sidecar.server.methods.own_context import OwnContext
 from sidecar.server.sidecar import Sidecar
 from sidecar.store.admission import is_foreign
 from sidecar.store.search import SearchError
@@ -78,7 +79,9 @@ class ToolHandlers:
                 ToolDefinition(
                     name=tool.name,
                     description=tool.description,
-                    input_schema=Raw(with_of(tool.input_schema) if granted else tool.input_schema),
+                    input_schema=Raw(
+                        with_of(tool.input_schema) if granted and not is_own(tool) else tool.input_schema
+                    ),
                 )
                 for tool in tools
             ]
@@ -103,7 +106,8 @@ class ToolHandlers:
         )
         store = cast("HistoryReader", sidecar.store)
         reader = dialect_of_family(read.message_format, sidecar.store.secrets, read.root)
-        session = ToolSession(read, store, reader, model, sidecar.searching)
+        context = OwnContext(sidecar, instance, params, call) if grant is None else None
+        session = ToolSession(read, store, reader, model, sidecar.searching, context)
         run = _outcome(tool, session, given)
         outcome = await sidecar.runner.run(instance, "tools/call", run, params.session_id)
         if isinstance(outcome, ArgumentError):
@@ -224,6 +228,11 @@ def wants_parent(arguments: bytes) -> bytes | None:
         return json.encode(given)
     except DecodeError:
         return None
+
+
+def is_own(tool: AgentTool) -> bool:
+    """Whether a tool is about the context of its own session alone."""
+    return bool(getattr(tool, "is_own", False))
 
 
 def with_of(schema: bytes) -> bytes:

@@ -95,6 +95,19 @@ test("an overflow that the provider reports is compacted away, and the turn gets
   story.assertWhole(next, "Tenth message, which overflows.", `${REPLY} after the overflow.`);
 });
 
+test("the model asks how much room is left, makes some, and what it keeps stays in view", async () => {
+  for (const stone of ["flint", "slate", "chalk"]) await story.turn(`About ${stone}: ${"word ".repeat(3000)}`);
+  const asked = await story.turn("How much room is left?", toolOnce("context_status", {}, `${REPLY} with a number.`));
+  assert.match(JSON.stringify(toolResults(asked[1]).at(-1)), /Sent last: \d+ of \d+ tokens\. \d+ tokens are left/);
+  const keep = "Task: count the stones. Left to do: basalt, in quarry/list.md.";
+  const requests = await story.turn("Make room, and keep the task.", toolOnce("context_compact", { keep }, `${REPLY} with room.`));
+  assert.match(JSON.stringify(toolResults(requests[1]).at(-1)), /Compacted from \d+ to \d+ tokens/);
+  const [next] = await story.turn("What is left to do?");
+  assert.ok(sizeOf(next) < sizeOf(requests[0]), "the prompt is no smaller");
+  assert.match(JSON.stringify(next?.messages), /Pinned, to be kept in mind: Task: count the stones/);
+  story.assertWhole(next);
+});
+
 test("a hung sidecar does not take the turn down, and the next turn has everything", async () => {
   const { pid } = story.tap;
   process.kill(pid, "SIGSTOP");

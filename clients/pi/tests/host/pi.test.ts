@@ -205,6 +205,23 @@ function story(release: string, lendsModel: boolean): void {
     assert.equal((await storedSessions(join(folder, "agent/context-sidecar"), "pi")).length, 1);
   });
 
+  test("the model asks how much room is left, makes some, and what it keeps stays in view", async () => {
+    await writeFile(settingsFile(), JSON.stringify({ command: pi.tap.command }));
+    await pi.start(["--no-session"]);
+    for (const stone of ["flint", "slate", "chalk"]) await turn(`About ${stone}: ${"word ".repeat(1000)}`);
+    const asked = await turn("How much room is left?", toolOnce("context_status", {}, `${REPLY} with a number.`));
+    assert.match(textOf(toolResults(asked[1]).at(-1) ?? {}), /Sent last: \d+ of \d+ tokens\. \d+ tokens are left/);
+    const keep = "Task: count the stones. Left to do: basalt, in quarry/list.md.";
+    const compact = toolOnce("context_compact", { keep }, `${REPLY} with room.`);
+    const requests = await turn("Make room, and keep the task.", compact);
+    assert.match(textOf(toolResults(requests[1]).at(-1) ?? {}), /Compacted from \d+ to \d+ tokens/);
+    const [next] = await turn("What is left to do?");
+    assert.ok(sizeOf(next) < sizeOf(requests[0]), "the prompt is no smaller");
+    assert.match(JSON.stringify(next?.messages), /Pinned, to be kept in mind: Task: count the stones/);
+    assertPaired(next);
+    await pi.stop();
+  });
+
   test("the engine terse teaches its tags, and shows old turns as a log", async () => {
     await writeFile(settingsFile(), JSON.stringify({ command: pi.tap.command, engine: "terse", settings: { recentTurns: 1 } }));
     await pi.start(["--no-session"]);
