@@ -185,6 +185,7 @@ lock: $(BIN)/uv ## Resolve the dependencies again into the lock files
 	$(LOCK) --no-annotate --group audit -o .ci/audit.lock
 	$(LOCK) --no-annotate $(addprefix --extra ,$(BUNDLED)) --group dist pyproject.toml -c requirements.lock -o .ci/dist.lock
 	$(LOCK) --no-annotate $(FRAMEWORKS:%=--extra %) --group frameworks pyproject.toml -o .ci/frameworks.lock
+	$(LOCK) --no-annotate --group sdks -o tests/e2e/gateway-sdks/requirements.lock
 
 clean: ## Remove caches and build output (.venv stays)
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -44,6 +44,7 @@ class Options(Struct, frozen=True):
     upstream_anthropic: str | None
     upstream_openai: str | None
     sidecar: str | None
+    wait: float
 
 
 def gateway_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -66,6 +67,14 @@ def gateway_options(command: Callable[..., R]) -> Callable[..., R]:
     )
     @click.option("--upstream-openai", metavar="URL", help="Where OpenAI API requests go, without a path.")
     @click.option("--sidecar", metavar="COMMAND", help="Command that starts the sidecar.")
+    @click.option(
+        "--wait",
+        type=click.FloatRange(0.1, 600),
+        default=5,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long a request waits for the engine before it goes upstream as it came.",
+    )
     @wraps(command)
     def with_options(common: Common, **given: object) -> R:
         names = Options.__struct_fields__
@@ -123,7 +132,7 @@ def open_gateway(common: Common, options: Options, where: Upstreams, warn: Calla
         log = logging.getLogger(name)
         log.handlers, log.propagate = [_Told(warn)], False
     command = shlex.split(options.sidecar) if options.sidecar else sidecar_command(common)
-    link = EngineLink(command, options.engine, folder_of(), warn, common.state_dir)
+    link = EngineLink(command, options.engine, folder_of(), warn, common.state_dir, options.wait)
     state = settings_of(common).state_dir
     try:
         key = secret_in(state / KEY_FILE, 32)

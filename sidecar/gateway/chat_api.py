@@ -13,12 +13,9 @@ from sidecar.gateway.request import (
     ModelRequest,
     Rewrite,
     fingerprint,
-    flag_of,
     items_of,
     members_of,
-    number_of,
     role_of,
-    text_of,
 )
 from sidecar.protocol.base import MessageFormat
 
@@ -37,18 +34,12 @@ class ChatApi(ModelApi):
             return None
         history = [bytes(message) for message in raw]
         opening = next((place for place, each in enumerate(history) if role_of(each) not in SYSTEM_ROLES), 0)
-        return ModelRequest(
-            kind="turn",
-            session=f"chat:{fingerprint(*history[: opening + 1])}",
-            members=members,
-            history=history,
-            fixed=[
-                bytes(members[name]) for name in ("tools", "functions", "response_format") if name in members
-            ],
-            model=text_of(members.get("model")),
-            output_tokens=number_of(members.get("max_completion_tokens"))
-            or number_of(members.get("max_tokens")),
-            streams=flag_of(members.get("stream")),
+        return ModelRequest.of(
+            members,
+            f"chat:{fingerprint(*history[: opening + 1])}",
+            history,
+            fixed=("tools", "functions", "response_format"),
+            output=("max_completion_tokens", "max_tokens"),
         )
 
     def write(self, request: ModelRequest, answer: Rewrite) -> bytes:

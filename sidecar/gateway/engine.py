@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import time
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -30,7 +31,7 @@ from sidecar.protocol.lifecycle import HostInfo
 
 NAMESPACE = "gateway"
 ANSWER_S = 5.0
-"""Seconds that a request waits for the sidecar before it goes upstream as it came."""
+"""Seconds that a request waits for the sidecar before it goes upstream as it came; `--wait` overrides it."""
 START_S = 15.0
 """Seconds that a sidecar may take to start."""
 EXAMINED_S = 20.0
@@ -82,12 +83,15 @@ class EngineLink:
         folder: str,
         warn: Callable[[str], None],
         state_dir: Path | None = None,
+        wait_s: float = ANSWER_S,
     ) -> None:
         self._command = list(command)
         self._engine = engine
         self._folder = folder
         self._warn = warn
         self._state_dir = state_dir
+        self._answer_s = wait_s
+        self._start_s, self._compaction_s = max(START_S, wait_s), max(COMPACTION_S, wait_s)
         self._clients: dict[MessageFormat, SidecarClient] = {}
         self._starting: dict[MessageFormat, asyncio.Task[SidecarClient | None]] = {}
         self._resting_until = 0.0
@@ -103,7 +107,7 @@ class EngineLink:
         Raises:
             Unavailable: the sidecar is down, hangs, or not even the newest messages fit.
         """
-        async with self._client(message_format, ANSWER_S) as client:
+        async with self._client(message_format, self._answer_s) as client:
             answer = await self._extended(client, request, budget)
             if answer is None:
                 answer = await self._whole(client, request, budget)
@@ -126,13 +130,14 @@ class EngineLink:
         Raises:
             Unavailable: the sidecar is down.
         """
-        async with self._client(message_format, COMPACTION_S) as client:
+        async with self._client(message_format, self._compaction_s) as client:
             stored = self._stored.get(request.session)
             about = self._about(request)
             if stored is not None and _begins_with(stored, client, request):
                 await client.after_turn(request.session, token_budget=budget, **about)
                 return
             before = None if request.handle is not None else max(0, len(request.history) - 1)
+            await self._take_back(client, request)
             await client.after_turn(
                 request.session,
                 request.history,
@@ -151,7 +156,7 @@ class EngineLink:
         """
         target = max(1, budget // 2)
         await self.keep(message_format, request, budget)
-        async with self._client(message_format, COMPACTION_S) as client:
+        async with self._client(message_format, self._compaction_s) as client:
             await client.compact(request.session, target, force=True, compaction_target="budget")
             answer = await client.assemble(request.session, min(SUMMARY_TOKENS, target))
         return Handle(request.session, _in_words(message_format, answer.bodies))
@@ -163,7 +168,7 @@ class EngineLink:
             Unavailable: the sidecar is down, or there is nothing to take away.
         """
         await self.keep(message_format, request, budget)
-        async with self._client(message_format, COMPACTION_S) as client:
+        async with self._client(message_format, self._compaction_s) as client:
             await client.compact(request.session, budget, force=True, force_reason="overflow")
         return await self.choose(message_format, request, budget)
 
@@ -205,6 +210,7 @@ class EngineLink:
         """The answer to a history that is sent whole, and aligned with what is stored."""
         session, about = request.session, self._about(request)
         model = request.model or None
+        await self._take_back(client, request)
         if request.handle is None:
             return await client.assemble(session, budget, request.history, model=model, **about)
         # The store has what the handle stands for; the rest of the list is a piece behind it.
@@ -216,6 +222,31 @@ class EngineLink:
         if await self._count(client, request) == before + len(request.history):
             self._remember(request, _Stored(client, request.handle, before, request.history))
         return await client.assemble(session, budget, model=model, **about)
+
+    async def _take_back(self, client: SidecarClient, request: ModelRequest) -> None:
+        """Remove what is stored behind the place from which the history goes on in another way.
+
+        The program's user went back to an earlier message: nothing said after it, and no summary of that, is
+        to reach the model. Whatever stands in front of a message that both have was only edited, and stays.
+        """
+        places: dict[bytes, list[int]] = {}
+        for place, message in enumerate(request.history):
+            places.setdefault(message, []).append(place)
+        reached, last, differs = -1, "", False
+        try:
+            async for stored in client.stored_messages(request.session):
+                alike = places.get(bytes(stored.body), [])
+                at = bisect_right(alike, reached)
+                if at == len(alike):
+                    differs = differs or bool(last)
+                elif differs:
+                    return
+                else:
+                    reached, last = alike[at], stored.message_id
+            if differs:
+                await client.truncate(request.session, last)
+        except SessionNotFound:
+            return
 
     async def _count(self, client: SidecarClient, request: ModelRequest) -> int:
         """How many messages of the session are stored."""
@@ -325,10 +356,10 @@ class EngineLink:
             on_stderr=lambda line: _log.info("%s", line),
         )
         try:
-            async with asyncio.timeout(START_S):
+            async with asyncio.timeout(self._start_s):
                 await client.open()
         except (SidecarError, TimeoutError, OSError) as problem:
-            self._rest(str(problem) or f"not started in {START_S:.0f} s")
+            self._rest(str(problem) or f"not started in {self._start_s:.0f} s")
             self._behind(client.close())
             return None
         finally:

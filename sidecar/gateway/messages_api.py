@@ -17,11 +17,9 @@ from sidecar.gateway.request import (
     ModelRequest,
     Rewrite,
     fingerprint,
-    flag_of,
     id_in,
     items_of,
     members_of,
-    number_of,
     sse,
     text_of,
 )
@@ -64,22 +62,17 @@ class MessagesApi(ModelApi):
         opening, place, lead = _opening(messages), _handle_place(messages, self.key), _behind(messages[0])
         handle, since = place if place is not None else (None, 0)
         session = handle.session if handle is not None and program in handle.session else ""
-        return ModelRequest(
-            kind="turn" if asked is None else "compaction",
-            session=session or _session_id(program, members, opening),
-            members=members,
-            history=messages[since:],
-            fixed=[
-                *(bytes(members[name]) for name in ("system", "tools") if name in members),
-                *map(bytes, lead),
-            ],
-            model=text_of(members.get("model")),
-            output_tokens=number_of(members.get("max_tokens")),
-            streams=flag_of(members.get("stream")),
-            lead=lead,
-            handle=handle,
-            in_full=messages,
+        request = ModelRequest.of(
+            members,
+            session or _session_id(program, members, opening),
+            messages[since:],
+            fixed=("system", "tools"),
+            output=("max_tokens",),
+            is_compaction=asked is not None,
         )
+        request.fixed += map(bytes, lead)
+        request.lead, request.handle, request.in_full = lead, handle, messages
+        return request
 
     def write(self, request: ModelRequest, answer: Rewrite) -> bytes:
         """As `ModelApi.write`: system messages stay where they were, cache markers follow the stable part."""

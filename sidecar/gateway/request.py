@@ -84,6 +84,30 @@ class ModelRequest(Struct, kw_only=True):
     in_full: list[bytes] = []
     """The history with the handle's summary, for a store that lacks what the handle stands for."""
 
+    @classmethod
+    def of(
+        cls,
+        members: dict[str, Raw],
+        session: str,
+        history: list[bytes],
+        *,
+        fixed: Sequence[str],
+        output: Sequence[str],
+        is_compaction: bool = False,
+    ) -> ModelRequest:
+        """A request by the names that its API has for what is `fixed`, and for the limit of the `output`."""
+        limits = (number_of(members.get(name)) for name in output)
+        return cls(
+            kind="compaction" if is_compaction else "turn",
+            session=session,
+            members=members,
+            history=history,
+            fixed=[bytes(members[name]) for name in fixed if name in members],
+            model=text_of(members.get("model")),
+            output_tokens=next(filter(None, limits), 0),
+            streams=flag_of(members.get("stream")),
+        )
+
 
 class Usage(NamedTuple):
     """Tokens of a prompt as the provider counted them."""

@@ -16,11 +16,9 @@ from sidecar.gateway.request import (
     ModelRequest,
     Rewrite,
     fingerprint,
-    flag_of,
     id_in,
     items_of,
     members_of,
-    number_of,
     role_of,
     sse,
     text_of,
@@ -63,19 +61,19 @@ class ResponsesApi(ModelApi):
         lead = [Raw(item) for item in history[:since] if role_of(item) in SYSTEM_ROLES]
         thread = id_in(headers, "thread-id", "session-id")
         session = f"codex:{thread}" if thread else _session_id(members, history)
-        return ModelRequest(
-            kind="compaction" if asked else "turn",
-            session=session,
-            members=members,
-            history=history[since:],
-            fixed=[bytes(members[name]) for name in ("instructions", "tools") if name in members],
-            model=text_of(members.get("model")),
-            output_tokens=number_of(members.get("max_output_tokens")),
-            streams=flag_of(members.get("stream")),
-            lead=lead,
-            handle=handle,
-            in_full=[] if handle is None else _in_full(lead, handle, history[since:]),
+        request = ModelRequest.of(
+            members,
+            session,
+            history[since:],
+            fixed=("instructions", "tools"),
+            output=("max_output_tokens",),
+            is_compaction=asked,
         )
+        request.lead, request.handle = lead, handle
+        if handle is not None:
+            summary = _message("user", handle.summary)
+            request.in_full = [*map(bytes, lead), summary, *request.history]
+        return request
 
     def write(self, request: ModelRequest, answer: Rewrite) -> bytes:
         """As `ModelApi.write`."""
@@ -149,10 +147,6 @@ _NO_USAGE = {
     "output_tokens_details": {"reasoning_tokens": 0},
     "total_tokens": 0,
 }
-
-
-def _in_full(lead: Sequence[Raw], handle: Handle, since: Sequence[bytes]) -> list[bytes]:
-    return [*map(bytes, lead), _message("user", handle.summary), *since]
 
 
 def _type_of(item: bytes) -> str:

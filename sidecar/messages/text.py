@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple, cast
 from unicodedata import normalize
 
@@ -19,6 +20,7 @@ def fold(text: str) -> str:
     return " ".join(text.split())
 
 
+@lru_cache(8192)  # every answer compares the ids of all its messages
 def same_id(call_id: str) -> str:
     """The letters and digits of a tool-call id, all that hosts leave of it; the id itself if it has none."""
     if call_id.isalnum():

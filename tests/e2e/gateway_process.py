@@ -13,7 +13,11 @@ from typing import Any
 
 from tests.provider_rules import Body
 
-LIMIT_S = 60.0
+LIMIT_S = 120.0
+PATIENT = ("--wait", "60")
+"""However busy the machine is, no request is to go past the engine because of it."""
+IMPATIENT = ("--wait", "15")
+"""For tests of what happens without an answer; a later option counts."""
 COMMAND = str(Path(sys.executable).with_name("context-sidecar"))
 
 
@@ -22,7 +26,7 @@ class Running:
 
     def __init__(self, state: Path, upstream: str, *options: str) -> None:
         self.state = state
-        command = [COMMAND, "gateway", "--state-dir", str(state)]
+        command = [COMMAND, "gateway", "--state-dir", str(state), *PATIENT]
         command += ["--upstream-anthropic", upstream, "--upstream-openai", upstream, *options]
         environment = {**os.environ, "HOME": str(state.parent), "XDG_CONFIG_HOME": str(state.parent)}
         self.process = subprocess.Popen(

@@ -26,7 +26,7 @@ from aiohttp import web
 
 from sidecar.client import SidecarClient
 from sidecar.protocol.session import SessionEntry
-from tests.e2e.gateway_process import COMMAND, LIMIT_S, Running, Start
+from tests.e2e.gateway_process import COMMAND, IMPATIENT, LIMIT_S, Running, Start
 from tests.e2e.processes_of import children_of
 from tests.e2e.test_telemetry import Collector
 from tests.model_api import Body, ModelApis, bare, prompt_tokens
@@ -138,6 +138,40 @@ def test_a_rewound_history_leaves_nothing_of_what_was_taken_back(gateway: Start,
     assert upstream.faults == []
 
 
+@pytest.mark.parametrize("turns", [1, 15])
+def test_no_summary_of_what_was_taken_back_reaches_the_model(
+    gateway: Start, upstream: ModelApis, turns: int
+) -> None:
+    running = gateway("--window", "16k")
+    history = claude_session(running, 25)[: len(OPENING) + 3 * turns]
+    for number in range(100, 120):
+        history += called(number)
+        assert running.ask("/v1/messages", claude_body(history), CLAUDE)[0] == 200
+        sent = upstream.bodies[-1].decode()
+        gone = [turn for turn in range(turns, 24) if f"result {turn}:" in sent or f'step {turn}"' in sent]
+        assert gone == [], number
+    assert len(upstream.requests[-1]["messages"]) < len(history), "the new turns went past the window"
+    assert upstream.faults == []
+
+
+def test_conversations_that_begin_alike_see_nothing_of_each_other(
+    gateway: Start, upstream: ModelApis
+) -> None:
+    running = gateway("--window", "8k")
+    begun = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello."}]
+    histories = {"amber": [*begun], "birch": [*begun]}
+    for number in range(18):
+        for word, history in histories.items():
+            history.append({"role": "assistant", "content": f"{word} says {number} " + "rain again " * 40})
+            history.append({"role": "user", "content": f"{word} asks {number} " + "about the weather " * 40})
+            body = {"model": "local", "stream": True, "max_tokens": 500, "messages": history}
+            assert running.ask("/v1/chat/completions", body)[0] == 200
+            [other] = histories.keys() - {word}
+            assert other not in upstream.bodies[-1].decode()
+    assert all(len(body["messages"]) < 38 for body in upstream.requests[-2:])
+    assert upstream.faults == []
+
+
 def test_two_gateways_on_one_session_store_each_message_once(gateway: Start, upstream: ModelApis) -> None:
     gateways = gateway("--window", "16k"), gateway("--window", "16k")
     history = [*OPENING]
@@ -174,7 +208,7 @@ def test_a_sidecar_that_dies_leaves_requests_as_they_are_and_is_started_again(
 
 
 def test_a_sidecar_that_hangs_holds_up_one_request_and_no_more(gateway: Start, upstream: ModelApis) -> None:
-    running = gateway("--window", "16k")
+    running = gateway("--window", "16k", *IMPATIENT)
     history = claude_session(running, 40)
     for pid in children_of(running.process.pid):
         os.kill(pid, signal.SIGSTOP)

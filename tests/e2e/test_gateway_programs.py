@@ -1,6 +1,7 @@
 """Claude Code, Codex and Qwen Code from their packages, behind the gateway; their model is scripted."""
 
 import asyncio
+import base64
 import itertools
 import json
 import os
@@ -18,7 +19,7 @@ import pytest
 from aiohttp import web
 
 from sidecar.gateway.programs import launch
-from tests.e2e.gateway_process import Running
+from tests.e2e.gateway_process import IMPATIENT, PATIENT, Running
 from tests.e2e.processes_of import children_of
 from tests.model_api import Body, Count, ModelApis, Use, bare, prompt_tokens
 from tests.npm_packages import installed
@@ -116,7 +117,7 @@ def run(
     work = home / "work"
     work.mkdir(parents=True, exist_ok=True)
     environment = environment_of(program, home)
-    command = [COMMAND, "run", "--state-dir", str(home / "state")]
+    command = [COMMAND, "run", "--state-dir", str(home / "state"), *PATIENT]
     command += ["--upstream-anthropic", upstream.url, "--upstream-openai", upstream.url, *options]
     started = subprocess.Popen(
         [*command, "--", str(programs / program.name), *program.arguments],
@@ -219,7 +220,7 @@ def test_a_sidecar_that_fails_in_the_middle_does_not_end_the_program(
         return script(body, request)
 
     upstream.script = failing
-    done = run(program, programs, upstream, tmp_path, watch=started.append)
+    done = run(program, programs, upstream, tmp_path, *IMPATIENT, watch=started.append)
     assert done.returncode == 0, done.stderr
     assert "all done" in done.stdout
     assert upstream.faults == []
@@ -378,6 +379,63 @@ def test_codex_goes_on_from_the_engines_compaction(
     assert len(asked(upstream)) == 26, "no compaction reached the model"
     lengths = [len(body["input"]) for body in asked(upstream)]
     assert any(now < before for before, now in itertools.pairwise(lengths))
+
+
+def test_codexs_own_compressed_requests_are_read_and_rewritten(
+    programs: Path, upstream: ModelApis, tmp_path: Path
+) -> None:
+    """Codex compresses what it sends with a subscription's login; the tokens here are nobody's."""
+    upstream.script = steps(CODEX, 25)
+    login = tmp_path / ".codex" / "auth.json"
+    login.parent.mkdir()
+    login.write_text(json.dumps(subscription()))
+    work = tmp_path / "work"
+    work.mkdir()
+    running = Running(tmp_path / "state", upstream.url, "--window", "32k")
+    provider = {
+        "name": "OpenAI",
+        "base_url": f"http://127.0.0.1:{running.port}/v1",
+        "wire_api": "responses",
+        "requires_openai_auth": True,
+    }
+    given = ['model_provider="own"']
+    given += [f"model_providers.own.{name}={json.dumps(value)}" for name, value in provider.items()]
+    done = subprocess.run(
+        [str(programs / "codex"), *(part for each in given for part in ("-c", each)), *CODEX.arguments],
+        cwd=work,
+        env=environment_of(CODEX._replace(environment={}), tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    told = running.close()
+    assert done.returncode == 0, done.stderr
+    assert "all done" in done.stdout
+    assert "could not be read" not in told
+    encodings = [
+        {name.lower(): value for name, value in headers.items()}.get("content-encoding", "")
+        for headers in upstream.headers
+    ]
+    assert encodings[0] == "zstd", "what fits goes upstream as it came"
+    assert encodings[-1] == "", "what is rewritten is not packed again"
+    lengths = [len(body["input"]) for body in asked(upstream)]
+    assert any(now < before for before, now in itertools.pairwise(lengths))
+    # With this login Codex sends a member of messages that the published form does not have.
+    assert [fault for fault in upstream.faults if "internal_chat_message_metadata" not in fault] == []
+
+
+def subscription() -> Body:
+    """A login as Codex keeps it, with tokens that nobody has signed."""
+
+    def part(value: Body) -> str:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+    about = {"chatgpt_plan_type": "plus", "chatgpt_account_id": "none", "chatgpt_user_id": "none"}
+    claims = {"email": "none@example.com", "exp": 4_102_444_800, "https://api.openai.com/auth": about}
+    token = f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(claims)}.c2ln"
+    tokens = {"id_token": token, "access_token": token, "refresh_token": "none", "account_id": "none"}
+    return {"auth_mode": "chatgpt", "tokens": tokens, "last_refresh": "2099-01-01T00:00:00Z"}
 
 
 def _sidecars(pid: int) -> list[int]:

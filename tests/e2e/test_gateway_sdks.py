@@ -4,10 +4,12 @@ import itertools
 import os
 import subprocess
 import sys
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.gateway_process import PATIENT
 from tests.model_api import Body, ModelApis, Use, prompt_tokens
 
 pytestmark = [pytest.mark.hosts, pytest.mark.timeout(600)]
@@ -15,8 +17,7 @@ pytestmark = [pytest.mark.hosts, pytest.mark.timeout(600)]
 LIMIT_S = 300.0
 COMMAND = str(Path(sys.executable).with_name("context-sidecar"))
 EXAMPLES = Path(__file__).parents[2] / "clients" / "gateway"
-OF_PYTHON = ("openai==3.54.0", "anthropic==2.12.0")
-OF_NODE = ("openai@6.49.0", "@anthropic-ai/sdk@1.12.0")
+LOCKED = Path(__file__).parent / "gateway-sdks"
 PAGES = 40
 WINDOW = 24_000
 
@@ -24,16 +25,21 @@ WINDOW = 24_000
 @pytest.fixture(scope="session")
 def sdks() -> Path:
     """A folder with a virtual environment and Node's packages, made once, outside of the tree."""
+    files = ("requirements.lock", "package.json", "package-lock.json")
+    name = blake2b(b"".join((LOCKED / file).read_bytes() for file in files), digest_size=6).hexdigest()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "context-sidecar-tests" / "gateway-sdks"
-    done = folder / "-".join(spec.rpartition("@")[2].rpartition("==")[2] for spec in (*OF_PYTHON, *OF_NODE))
+    folder = cache / "context-sidecar-tests" / f"gateway-sdks-{name}"
+    done = folder / "installed"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "package.json").write_text('{"private": true}\n')
+        for file in files:
+            (folder / file).write_bytes((LOCKED / file).read_bytes())
         subprocess.run([sys.executable, "-m", "venv", folder / "python"], check=True, timeout=300)
-        pip = [folder / "python" / "bin" / "python", "-m", "pip", "install", "--quiet", *OF_PYTHON]
-        subprocess.run(pip, check=True, timeout=300)
-        npm = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *OF_NODE]
+        pip = [folder / "python" / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps"]
+        subprocess.run(
+            [*pip, "--require-hashes", "-r", folder / "requirements.lock"], check=True, timeout=300
+        )
+        npm = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
         subprocess.run(npm, cwd=folder, check=True, timeout=300)
         done.touch()
     return folder
@@ -56,7 +62,7 @@ def test_an_agent_on_an_sdk_goes_on_past_its_window_without_a_change(
         copy = sdks / example
         copy.write_bytes((EXAMPLES / example).read_bytes())
         program = ["node", str(copy)]
-    command = [COMMAND, "run", "--state-dir", str(tmp_path / "state"), "--window", str(WINDOW)]
+    command = [COMMAND, "run", "--state-dir", str(tmp_path / "state"), "--window", str(WINDOW), *PATIENT]
     command += ["--upstream-anthropic", upstream.url, "--upstream-openai", upstream.url, "--"]
     done = subprocess.run(
         [*command, *program, str(PAGES)],

@@ -9,12 +9,15 @@ from sidecar.engine.guard.continuity import ViewRecord
 from sidecar.engine.guard.pinned import Pin
 from sidecar.engine.guard.pruning_rules import PruningRules
 from sidecar.engine.guard.stubs import Stubs
+from sidecar.engine.session import Tail, Timeline
 from sidecar.engine.window import SLACK
 from sidecar.server.engines.session import EngineSession
 from sidecar.server.sessions.live import STUBS
 
 REACH = 2
 """Multiple of the budget up to which is looked back for the first answer of a view."""
+NEAR = 4096
+"""Tokens from the end within which an answer's last message is looked for first."""
 
 
 async def show_stubs(session: EngineSession, large: int = 0) -> Stubs:
@@ -49,6 +52,16 @@ def restore(stubs: Stubs, view: ViewRecord, pins: Sequence[Pin], signature: str)
     return stubs.restore(entry for pin in pins for entry in pin.entries)
 
 
+async def _back_to(place: int, timeline: Timeline, most: int) -> Tail:
+    """The newest entries back to that place, or of more than `most` tokens."""
+    reach = min(NEAR, most)
+    while True:
+        found = await timeline.tail(reach)
+        if found.whole or found.entries[0].place <= place or reach == most:
+            return found
+        reach = min(8 * reach, most)
+
+
 async def prune_ahead(
     session: EngineSession,
     stubs: Stubs,
@@ -69,7 +82,7 @@ async def prune_ahead(
     if live.answered is None or before is None or live.answered_view != view.id:
         return False
     tokens, place = live.answered
-    newer = await timeline.tail(budget)
+    newer = await _back_to(place, timeline, budget)
     wanted = tokens + sum(entry.tokens for entry in newer.entries if entry.place > place)
     if wanted <= budget or not (newer.whole or newer.entries[0].place <= place):
         return False
