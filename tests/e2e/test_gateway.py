@@ -162,8 +162,8 @@ def test_conversations_that_begin_alike_see_nothing_of_each_other(
     histories = {"amber": [*begun], "birch": [*begun]}
     for number in range(18):
         for word, history in histories.items():
-            history.append({"role": "assistant", "content": f"{word} says {number} " + "rain again " * 40})
-            history.append({"role": "user", "content": f"{word} asks {number} " + "about the weather " * 40})
+            history.append({"role": "assistant", "content": f"{word} says {number} " + "rain again " * 90})
+            history.append({"role": "user", "content": f"{word} asks {number} " + "about the weather " * 60})
             body = {"model": "local", "stream": True, "max_tokens": 500, "messages": history}
             assert running.ask("/v1/chat/completions", body)[0] == 200
             [other] = histories.keys() - {word}
