@@ -1,4 +1,4 @@
-"""Names the values that a closed enumeration takes, for errors about one that it does not."""
+"""Adds the valid values of an enumeration to errors about an invalid one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SHOWN = 40
 
 
 def with_choices(reason: str, type_: object, steps: Sequence[str | int]) -> str:
-    """What msgspec says of a wrong value, with the right ones where the type at `steps` lists them."""
+    """msgspec's error for an invalid value, plus the valid values if `steps` leads to an enumeration."""
     if _BAD_VALUE.match(reason) is None:
         return reason
     values = sorted(_values(type_, steps), key=str)
@@ -18,7 +18,7 @@ def with_choices(reason: str, type_: object, steps: Sequence[str | int]) -> str:
 
 
 def _values(type_: object, steps: Sequence[str | int]) -> set[object]:
-    # Slow, and only needed once something is wrong.
+    # Imported here because it is slow and only needed for errors.
     from msgspec import inspect
 
     places: Sequence[object] = [inspect.type_info(type_)]

@@ -1,4 +1,4 @@
-"""The HTTP client of everything that asks a service: bounded answers, pauses, and no redirects or cookies."""
+"""The HTTP client for all external services: bounded answers, pauses, no redirects or cookies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 WORTH_ANOTHER_TRY = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
-"""Statuses of failures that may pass by themselves."""
+"""Statuses of transient failures."""
 LONGEST_PAUSE_S = 1e6
 _CHUNK = 1 << 16
 
@@ -24,30 +24,30 @@ class HttpMissing(Exception):
 
 
 class Unreachable(OSError):
-    """Raised if a service cannot be reached or breaks off; the text names the kind of error alone."""
+    """Raised if a service cannot be reached or breaks off; the text names only the kind of error."""
 
 
 class BodyTooLarge(OSError):
-    """Raised for an answer of more bytes than its reader takes; the text quotes none of it."""
+    """Raised for an answer that exceeds the size limit; the text quotes none of it."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"the answer has more than {most} bytes")
 
 
 class Answer(NamedTuple):
-    """What a service answers."""
+    """A service's answer."""
 
     status: int
     body: bytes
     pause_s: float
-    """Seconds that the service wants to be left alone, 0 if it does not say so."""
+    """Pause that the service requests, in seconds; 0 if it requests none."""
 
 
 class HttpClient:
-    """Posts JSON, on connections that it keeps until it is closed."""
+    """Posts JSON over connections that stay open until `close`."""
 
     def __init__(self, user: str) -> None:
-        """`user` names what needs the client, for the error if the extra is missing."""
+        """`user` names the feature that needs the client, for the error if the extra is missing."""
         self._user = user
         self._session: ClientSession | None = None
 
@@ -72,13 +72,13 @@ class HttpClient:
         most_bytes: int = 0,
         timeout_s: float | None = None,
     ) -> Answer:
-        """The answer, with at most `most_bytes` of body; none of the body is read if that is 0.
+        """Post a body and return the answer with at most `most_bytes` of body; 0 means not to read the body.
 
         Raises:
             HttpMissing: the extra is not installed.
             TimeoutError: no answer came within `timeout_s` seconds.
-            BodyTooLarge: the answer has more bytes.
-            Unreachable: there is no answer.
+            BodyTooLarge: the answer's body is larger.
+            Unreachable: the service cannot be reached or breaks off.
         """
         aiohttp = self.library()
         session = self._session
@@ -91,14 +91,14 @@ class HttpClient:
                 url, data=body, headers=headers, allow_redirects=False, timeout=limit
             ) as response:
                 taken = await _bounded_body(response, most_bytes) if most_bytes else b""
-                return Answer(response.status, taken, _pause_asked_for(response.headers))
+                return Answer(response.status, taken, _requested_pause(response.headers))
         except (BodyTooLarge, TimeoutError):
             raise
         except (aiohttp.ClientError, OSError) as error:
             raise Unreachable(f"cannot be reached: {type(error).__name__}") from None
 
     def library(self) -> ModuleType:
-        """The library below.
+        """The aiohttp module.
 
         Raises:
             HttpMissing: the extra is not installed.
@@ -111,7 +111,7 @@ class HttpClient:
 
 
 def back_off(tries: int, first_s: float, longest_s: float) -> float:
-    """Seconds to wait after so many tries; at random, so that many senders do not come at once."""
+    """Seconds to wait after `tries` tries, randomised so that senders do not retry at the same time."""
     return min(first_s * 2**tries, longest_s) * (0.5 + random())
 
 
@@ -126,15 +126,15 @@ async def _bounded_body(response: ClientResponse, most: int) -> bytes:
     return b"".join(parts)
 
 
-def _pause_asked_for(headers: Mapping[str, str]) -> float:
-    """The header `Retry-After`: seconds or a date (RFC 9110, 10.2.3); some services send fractions."""
-    asked = headers.get("Retry-After", "")
-    if not asked:
+def _requested_pause(headers: Mapping[str, str]) -> float:
+    """Seconds from the header `Retry-After`: a number, maybe fractional, or a date (RFC 9110, 10.2.3)."""
+    value = headers.get("Retry-After", "")
+    if not value:
         return 0.0
     try:
-        seconds = float(asked)
+        seconds = float(value)
     except ValueError:
-        seconds = _until(asked)
+        seconds = _until(value)
     return min(max(0.0, seconds), LONGEST_PAUSE_S)
 
 

@@ -1,7 +1,7 @@
-"""Keeps modules of the working directory out of the processes that are started.
+"""Keeps modules in the working directory from being imported by child processes.
 
-`-P` does so for a Python that is started, but for what `PYTHONPATH` itself says: an empty or relative entry
-stands for the folder in which somebody happens to type a command.
+Python's `-P` option does so except for `PYTHONPATH`, where an empty or relative entry refers to the current
+working directory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ VARIABLE = "PYTHONPATH"
 
 
 def absolute_path(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variable without such entries, to be laid over the environment; empty where there is none."""
+    """An environment override with such entries removed; empty if there are none."""
     given = environ.get(VARIABLE, "")
     places = given.split(os.pathsep) if given else []
     kept = [place for place in places if Path(place).is_absolute()]
@@ -22,10 +22,10 @@ def absolute_path(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def complaint(environ: Mapping[str, str]) -> str | None:
-    """What is to be said where the variable has such an entry."""
+    """A warning if the variable has such an entry, else `None`."""
     if not absolute_path(environ):
         return None
     return (
-        f"{VARIABLE} has an empty or relative entry, so that modules of the working directory are run: "
-        "write absolute folders only"
+        f"{VARIABLE} has an empty or relative entry, so modules in the working directory can be imported: "
+        "use absolute folders only"
     )

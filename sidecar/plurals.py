@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """The count and its noun; `many` is the plural if an `s` does not make it."""
+    """The count and its noun; `many` is the plural if it is irregular."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -1,7 +1,7 @@
-"""Files that are written: private, whole or not at all, and never through a link that somebody has laid.
+"""Writes files privately and atomically, and never through a link planted by somebody else.
 
-What a session says is nobody else's business, whatever the umask. A file that is there keeps its mode and its
-owner; where its name is a link, the file behind the link is written.
+New files are private to their owner, whatever the umask. An existing file keeps its mode and owner; if its
+name is a link, the target is replaced.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 PART = ".part"
-"""How the names of files end that are not written to their end yet."""
+"""Suffix of files that are not complete yet."""
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder and those above it that are missing, for their owner alone."""
+    """Create the folder and its missing parents, private to their owner."""
     missing: list[Path] = []
     while not folder.is_dir():
         missing.append(folder)
@@ -29,20 +29,20 @@ def make_folder(folder: Path) -> None:
 
 
 def create(path: Path) -> BinaryIO:
-    """A new file, for its owner alone, in a folder that is made where it is missing.
+    """Create a file, private to its owner; also creates its folder if missing.
 
     Raises:
-        FileExistsError: there is something of that name, be it a link to nothing.
+        FileExistsError: the name is taken, even if by a dangling link.
     """
     make_folder(path.parent)
     return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _NO_LINK, 0o600), "wb")
 
 
 def secret_in(path: Path, size: int) -> bytes:
-    """Random bytes that stay the same: the file's, which is made where it is missing.
+    """The random bytes stored in a file, which is created on first use.
 
     Raises:
-        OSError: it can neither be read nor made.
+        OSError: the file is damaged, or can be neither read nor created.
     """
     if not path.exists():
         part = part_of(path)
@@ -52,7 +52,7 @@ def secret_in(path: Path, size: int) -> bytes:
             try:
                 os.link(part, path)
             except FileExistsError:
-                pass  # somebody was faster
+                pass  # another process was faster
             except OSError:  # a file system without links
                 part.replace(path)
         finally:
@@ -66,20 +66,20 @@ def secret_in(path: Path, size: int) -> bytes:
 
 
 def part_of(path: Path) -> Path:
-    """A name beside the path that nobody can know before."""
+    """An unpredictable name in the same folder."""
     return path.with_name(f".{path.name[:200]}.{os.urandom(8).hex()}{PART}")
 
 
 @contextmanager
 def replacing(path: Path) -> Generator[BinaryIO]:
-    """A file that takes the place of `path` at the end of the block, and of nothing if that fails.
+    """A file that replaces `path` at the end of the block, unless the block fails.
 
     Raises:
-        PermissionError: the file that is there belongs to somebody else.
+        PermissionError: the existing file belongs to somebody else.
     """
     there = path.stat() if path.exists() else None
     if there is not None and not stat.S_ISREG(there.st_mode):
-        # A device or a pipe, such as /dev/stdout: it has no content to be replaced.
+        # A device or pipe, such as /dev/stdout, has no content to replace.
         with path.open("wb") as out:
             yield out
         return
@@ -99,13 +99,13 @@ def replacing(path: Path) -> Generator[BinaryIO]:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Make this the content of the file, as `replacing` does."""
+    """Write the file's content, as `replacing` does."""
     with replacing(path) as out:
         out.write(data)
 
 
 def _take_over(descriptor: int, there: os.stat_result) -> None:
-    """Give a file the owner and the mode of another one."""
+    """Copy owner and mode from another file."""
     if not hasattr(os, "fchown"):
         return
     mode = stat.S_IMODE(there.st_mode)

@@ -1,6 +1,6 @@
-"""Masks secrets in what is shown: in settings by the names of their members, in texts by their form.
+"""Masks secrets in output: in settings by member name, in text by form.
 
-One place for all that people read: `config show`, the doctor, the log, and errors.
+Used for everything that people read: `config show`, the doctor, the log and errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SECRET_WORDS = frozenset(
         *("signature", "sig", "sslpassword", "passfile"),
     )
 )
-"""Last words of the names of members, and whole names of parameters, that hold secrets."""
+"""Last words of member names, and complete names, that denote secrets."""
 _WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _URL = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)(?P<rest>[^\s'\"<>]+)", re.IGNORECASE)
 _USER = re.compile(r"^[^@/?#]*@")
@@ -31,19 +31,19 @@ _FORMS = re.compile(
     r"\b(?:sk-[\w-]{8,}|whsec_[\w+/=-]+|gh[pousr]_\w{16,}|github_pat_\w{16,}|xox[a-z]-[\w-]{8,}"
     r"|AKIA[0-9A-Z]{12,}|AIza[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
 )
-"""Keys that tell themselves by how they begin."""
+"""Keys recognisable by their prefix."""
 _RANDOM = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[\w-]{24,}")
-"""A step of a path that is a key, as the addresses of webhooks have it."""
+"""A path segment that is a key, as in webhook URLs."""
 
 
 _VARIABLE = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")
-"""Variables of the environment that hold a secret, as far as their words do not say so."""
+"""Environment variables with secrets, in addition to those recognised by `is_secret`."""
 _SHORTEST = 6
-"""Characters of a secret; what is shorter may stand anywhere."""
+"""Minimum characters of a secret; shorter values could match anywhere."""
 
 
 def masked_settings(value: object, name: str = "") -> object:
-    """The settings without what nobody else is to see, whatever their shape."""
+    """The settings with secrets masked, whatever their structure."""
     if isinstance(value, Mapping):
         members = cast("Mapping[str, object]", value)
         inside = name if is_secret(name) else ""
@@ -56,7 +56,7 @@ def masked_settings(value: object, name: str = "") -> object:
 
 
 def masked_text(text: str) -> str:
-    """The text without keys, passwords, what addresses hold of them, and secrets of the environment."""
+    """The text with keys, passwords, secrets in URLs and secrets from the environment masked."""
     for name, value in os.environ.items():
         if len(value) >= _SHORTEST and value in text and _is_secret_variable(name, value):
             text = text.replace(value, MASK)
@@ -68,7 +68,7 @@ def masked_text(text: str) -> str:
 
 
 def _is_secret_variable(name: str, value: str) -> bool:
-    # The shell names the working directory PWD, and a variable such as SSH_KEY may name a file.
+    # The shell's working directory is in PWD, and a variable such as SSH_KEY may name a file.
     is_path = value.startswith("/") and os.path.exists(value)  # noqa: PTH110
     return not is_path and bool(is_secret(name) or _VARIABLE.search(name))
 
@@ -92,10 +92,10 @@ _HARMLESS = frozenset(
         *("target_session_attrs", "channel_binding", "sslrootcert", "keepalives", "api-version", "version"),
     )
 )
-"""Parameters of addresses that are shown; any other may be a key."""
+"""URL parameters that are not masked; any other may be a key."""
 
 
 def is_secret(name: str) -> bool:
-    """Whether a setting or variable of that name holds a secret."""
+    """Whether a setting or variable with that name holds a secret."""
     words = _WORDS.findall(name)
     return bool(words) and (words[-1].lower() in _SECRET_WORDS or name.lower() in _SECRET_WORDS)

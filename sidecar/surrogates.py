@@ -1,7 +1,7 @@
 """Lone surrogate escapes in JSON text, which hosts produce when they cut a string in two.
 
-A JSON decoder that is strict about Unicode refuses them, so they are covered while it reads. Nothing here
-runs until a decoder has refused a text.
+A decoder that is strict about Unicode refuses them, so they are temporarily replaced. This code runs only
+after a decoder has refused a text.
 """
 
 import re
@@ -17,17 +17,17 @@ _LOW = rb"[c-fC-F][0-9a-fA-F]{2}"
 _LONE = re.compile(
     rb"\\u[dD](?:%b(?!\\u[dD]%b)|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])%b)" % (_HIGH, _LOW, _LOW)
 )
-"""Exact once escaped backslashes are out of the way: a high half right before a low one is its pair."""
+"""Exact once escaped backslashes are removed: a high half directly before a low one forms a pair."""
 
 _COVER = re.compile(rb"\\u[eEfF][0-9a-fA-F]{3}")
 _PRIVATE = re.compile(rb"\\u([eEfF][0-9a-fA-F]{3})|([\xee\xef][\x80-\xbf]{2})")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _NAMES = ("_id", "_ids", "_key")
-"""Ends of the names of members by which something is known again."""
+"""Suffixes of the names of identifying members."""
 
 
 def mask(data: bytes) -> bytes:
-    """The JSON text with every lone surrogate escape turned into `\\ufffd`, of the same length in bytes.
+    """The JSON text with every lone surrogate escape replaced by `\\ufffd`; its length stays the same.
 
     Pairs and escaped backslashes stay as they are.
     """
@@ -35,7 +35,7 @@ def mask(data: bytes) -> bytes:
 
 
 def conceal(data: bytes) -> "Veil | None":
-    """The JSON text with its lone escapes covered reversibly; `None` where it has none."""
+    """The JSON text with its lone escapes replaced reversibly; `None` if it has none or cannot be handled."""
     if b"\0" in data:
         return None
     bare = _without_backslash_pairs(data)
@@ -56,25 +56,25 @@ def conceal(data: bytes) -> "Veil | None":
 
 
 class Veil:
-    """A JSON text that decodes, together with the way back to the bytes that came."""
+    """A decodable JSON text, and the means to restore the original bytes."""
 
     __slots__ = ("_characters", "_escapes", "_names", "text")
 
     def __init__(self, text: bytes, escapes: dict[bytes, bytes], halves: dict[int, str]) -> None:
         self.text = text
-        """As long as the original; each distinct lone escape has a cover that the original nowhere has."""
+        """As long as the original; each distinct lone escape is replaced by one not used elsewhere."""
         self._escapes = escapes
         self._characters = dict.fromkeys(halves, _REPLACEMENT)
         self._names = {cover: _REPLACEMENT + digits for cover, digits in halves.items()}
 
     def restore_bytes(self, piece: bytes) -> bytes:
-        """A piece of `text` as it was in the original."""
+        """The original bytes of a piece of `text`."""
         return _COVER.sub(lambda found: self._escapes.get(found.group(), found.group()), piece)
 
     def restore(self, value: _T) -> _T:
-        """A value decoded from `text`: raw slices as they came, strings with U+FFFD for each lone half.
+        """Restore a value decoded from `text`: raw slices as received, strings with U+FFFD per lone half.
 
-        In members that are ids or keys its four digits follow, so that two names stay two.
+        In ids and keys, its four digits follow, so that distinct names stay distinct.
         """
         return cast(_T, self._restored(value, self._characters))
 
@@ -107,7 +107,7 @@ class Veil:
 
 
 def _without_backslash_pairs(data: bytes) -> bytes:
-    """Escaped backslashes as pairs of NUL, which no JSON text has, so that `\\u` always begins an escape."""
+    """The text with escaped backslashes as pairs of NUL, so that `\\u` always begins an escape."""
     return data if b"\0" in data else data.replace(rb"\\", b"\0\0")
 
 
@@ -116,7 +116,7 @@ def _uncovered(data: bytes) -> bytes:
 
 
 def _free_covers(data: bytes) -> Iterator[bytes]:
-    """Escapes of private characters that `data` does not use."""
+    """Escapes of private-use characters that do not occur in `data`."""
     used: set[int] = set()
     for found in _PRIVATE.finditer(data):
         digits, character = found.groups()

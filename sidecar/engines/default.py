@@ -25,45 +25,45 @@ if TYPE_CHECKING:
     from sidecar.engines.settings import DefaultSettings
 
 SUMMARY_SHARE = 0.25
-"""Share of a budget that the summary takes at most; half of it where older messages are recalled as well."""
+"""Maximum share of a budget for the summary; half of it if recall is on."""
 LEAST_SUMMARY = 200
-"""Tokens below which passages say more than a summary does."""
+"""Tokens below which recalled passages are worth more than a summary."""
 SOURCES = 400
-"""Messages that one summary is made of at most, the newest ones; what is older stays stored."""
+"""Maximum messages summarised at once, the newest ones; older ones stay stored."""
 
 
 class DefaultEngine(WindowedEngine["Digest"]):
-    """One summary of older messages, the recent ones intact."""
+    """One summary of older messages; recent ones intact."""
 
     info = EngineInfo(id="default", name="Default", version="1.0")
     settings_model = "sidecar.engines.settings:DefaultSettings"
     buffers_episodes = True
 
     async def front(self, session: Session) -> Digest | None:
-        """The summary, which knows where the window begins."""
+        """The summary, which also records where the window begins."""
         return await load(session)
 
     async def move(self, session: Session, window: Window, front: Digest | None, most: int) -> Digest | None:
-        """The summary moved on to the window's cut, without a model."""
-        if not window.entries:  # which holds for this answer alone
+        """The summary extended to the window's cut, without a model."""
+        if not window.entries:  # applies to this answer only
             return front
         return await self._advance(session, window, front, most, self.host.extractive)
 
     async def advance(
         self, session: Session, window: Window, front: Digest | None, request: CompactRequest, most: int
     ) -> Digest | None:
-        """Summarises the older part of the window, with the host's model where it has one."""
+        """Summarise the older part of the window, with the host's model if it has one."""
         session.progress("summarising", 10)
-        wishes = request.custom_instructions or ""
-        # A model is not asked for a summary that there is no room for.
+        instructions = request.custom_instructions or ""
+        # Without room for a summary, do not ask a model for one.
         summariser = self.host.summariser if most else self.host.extractive
-        advanced = await self._advance(session, window, front, most, summariser, wishes)
+        advanced = await self._advance(session, window, front, most, summariser, instructions)
         return None if advanced is front else advanced
 
     async def settled(
         self, session: Session, window: Window, front: Digest | None, room: int
     ) -> tuple[Digest | None, list[Kept | Made]]:
-        """The system messages, and the summary where the window leaves it room."""
+        """The system messages, and the summary if the window leaves room for it."""
         if front and front.shown_tokens and window.tokens + front.tokens > room:
             front = structs.replace(front, left_out=True)
             await save(session, front)
@@ -73,11 +73,11 @@ class DefaultEngine(WindowedEngine["Digest"]):
         return front, items
 
     def shown(self, front: Digest | None) -> int:
-        """Tokens of the summary where it is sent."""
+        """Tokens of the summary; 0 if it is left out."""
         return front.shown_tokens if front else 0
 
     def reserve(self, room: int) -> int:
-        """Tokens of some room that are kept free for the summary; none where they are too few to say much."""
+        """Tokens of the room reserved for the summary; with recall on, 0 if they are too few to be useful."""
         settings = self._settings
         most = settings.summaryTokens if settings else SUMMARY_TOKENS
         share = SUMMARY_SHARE / 2 if self.recollector.share else SUMMARY_SHARE
@@ -85,7 +85,7 @@ class DefaultEngine(WindowedEngine["Digest"]):
         return summary if summary >= LEAST_SUMMARY or not self.recollector.share else 0
 
     def compaction_share(self) -> float:
-        """Share of the budget that a compaction to `threshold` leaves."""
+        """Share of the budget filled after a compaction to `threshold`."""
         return self._settings.compactTo if self._settings else COMPACT_TO
 
     async def _advance(
@@ -97,7 +97,7 @@ class DefaultEngine(WindowedEngine["Digest"]):
         summariser: Summariser,
         instructions: str = "",
     ) -> Digest | None:
-        """The summary moved on to the window's cut; `digest` as it was where that was not possible."""
+        """The summary extended to the window's cut; `digest` unchanged if that was not possible."""
         if window.cut is None or (digest and digest.cut == window.cut):
             return digest
         dropped = await session.timeline.before(window.cut, SOURCES, digest.cut if digest else None)
@@ -114,27 +114,27 @@ PREFACE = "Summary of the conversation so far:\n"
 
 
 class Digest(Struct, frozen=True, kw_only=True):
-    """Where the window begins, and what stands for the messages before it."""
+    """Where the window begins, and the summary of the messages before it."""
 
     id: str
-    """Names this summary in the answers that it is part of."""
+    """Identifies this summary in answers."""
     cut: str
     """Id of the first message that is sent in full."""
     text: str
     tokens: int
-    """What the message with the summary takes; counted anew at each load, since counts are calibrated."""
+    """Tokens of the summary as a message; recounted at each load, because calibration changes."""
     first: int
-    """First and last place on the timeline that is covered; 0 where nothing is."""
+    """First place on the timeline that is covered, `last` the last one; 0 if nothing is."""
     last: int
     quality: str
     written_ms: int
-    """Time stamp of the newest message covered."""
+    """Timestamp of the newest message covered."""
     left_out: bool = False
-    """Whether the newest messages needed its room; it comes back with the next cut, which ends the prefix."""
+    """Whether it is omitted to make room for the newest messages; it returns with the next cut."""
 
     @property
     def shown_tokens(self) -> int:
-        """What it takes of an answer."""
+        """Tokens that it takes in an answer."""
         return 0 if self.left_out else self.tokens
 
     def as_message(self) -> Made:
@@ -149,7 +149,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         )
 
     def within(self, limit: int, count: Callable[[str], int]) -> Digest:
-        """The same summary without as many of its oldest lines as it takes to have at most `limit` tokens."""
+        """The summary shortened to at most `limit` tokens by dropping its oldest lines."""
         lines, tokens = self.text.splitlines(), self.tokens
         while tokens > limit and lines:
             lines = lines[max(1, len(lines) // 8) :]
@@ -159,7 +159,7 @@ class Digest(Struct, frozen=True, kw_only=True):
 
 
 async def load(session: Session) -> Digest | None:
-    """The session's summary; `None` while there is none, or once the history was rewound behind it."""
+    """The session's summary; `None` if there is none, or if a rewind removed its cut."""
     value = await session.state(STATE)
     kept = json.decode(value, type=Digest) if value else None
     cut = await session.timeline.resolve(kept.cut) if kept else None
@@ -172,12 +172,12 @@ async def load(session: Session) -> Digest | None:
 
 
 async def save(session: Session, digest: Digest) -> None:
-    """Keep the summary."""
+    """Store the summary."""
     await session.save_state(STATE, json.encode(digest))
 
 
 async def replace(session: Session, earlier: Digest | None, digest: Digest) -> bool:
-    """Keep the summary in place of `earlier`; false where another one was kept meanwhile."""
+    """Store the summary in place of `earlier`. Returns false if another one was stored meanwhile."""
     if await load(session) != earlier or not await session.timeline.resolve(digest.cut):
         return False
     await save(session, digest)
@@ -193,11 +193,11 @@ async def extend(
     count: Callable[[str], int],
     instructions: str = "",
 ) -> Digest:
-    """A summary of what `earlier` covered and of `dropped`, which follows it."""
-    told = [entry for entry in dropped if entry.role != "system" and not entry.heartbeat]
+    """A summary of what `earlier` covers and of the messages in `dropped`, which follow it."""
+    sources = [entry for entry in dropped if entry.role != "system" and not entry.heartbeat]
     summary = await summariser.summarise(
         SummaryRequest(
-            sources=[_source(entry) for entry in told],
+            sources=[_source(entry) for entry in sources],
             target_tokens=max(target_tokens - _cost(_id(cut, PREFACE), PREFACE, count), 1),
             earlier=earlier.text if earlier else "",
             instructions=instructions,
@@ -223,7 +223,7 @@ def _source(entry: Entry) -> SourceMessage:
 
 
 def _cost(digest_id: str, text: str, count: Callable[[str], int]) -> int:
-    """What a message with this summary takes."""
+    """Tokens of a message with this summary."""
     fenced = fence.sized(Mark("summary", _ref(digest_id)), PREFACE + text)
     return count(fenced) + MESSAGE_OVERHEAD
 

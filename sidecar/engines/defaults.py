@@ -1,11 +1,11 @@
-"""What holds where a built-in engine is not configured; known without loading the settings models."""
+"""Defaults of the built-in engines' settings, available without importing the settings models."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 COMPACT_TO = 0.5
-"""Share of the budget that a compaction to `threshold` leaves, whichever engine."""
+"""Share of the budget filled after a compaction to `threshold`, for all engines."""
 SUMMARY_TOKENS = 1500
 LOW_WATER = 0.5
 
@@ -24,7 +24,7 @@ MODEL_PAUSE_MS = 300_000
 
 
 class Tuning(Struct, frozen=True, kw_only=True):
-    """The settings in force; see `LosslessSettings` for what each means."""
+    """The settings in force; `LosslessSettings` explains each."""
 
     leaf_source_tokens: int = LEAF_SOURCE_TOKENS
     leaf_tokens: int = LEAF_TOKENS

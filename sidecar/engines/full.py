@@ -8,10 +8,10 @@ from sidecar.engines.windowed import PlainWindow
 
 
 class FullEngine(PlainWindow):
-    """Sends the whole session while it fits, the newest turns with what the prompt calls for beyond that."""
+    """Sends the whole session while it fits, then the newest turns and recalled older messages."""
 
     info = EngineInfo(id="full", name="Full", version="1.0")
 
     def compaction_share(self) -> float:
-        """Share of the budget that a compaction to `threshold` leaves."""
+        """Share of the budget filled after a compaction to `threshold`."""
         return COMPACT_TO

@@ -1,4 +1,4 @@
-"""The `recall` engine: the newest messages, and of older ones what the situation calls for."""
+"""The `recall` engine: the newest messages, and older ones relevant to the situation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class RecallEngine(PlainWindow):
-    """The newest messages, and older ones that the prompt calls for."""
+    """Sends the newest messages, and older ones relevant to the prompt."""
 
     info = EngineInfo(id="recall", name="Recall", version="1.0")
     settings_model = "sidecar.engines.settings:RecallSettings"
     shortens_results = True
 
     def compaction_share(self) -> float:
-        """Share of the budget that a compaction to `threshold` leaves."""
+        """Share of the budget filled after a compaction to `threshold`."""
         settings = cast("RecallSettings | None", self.host.configured)
         return settings.compactTo if settings else COMPACT_TO

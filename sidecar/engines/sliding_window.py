@@ -1,7 +1,7 @@
 """The `sliding-window` engine: the newest turns or tokens, evicted in blocks, down to a low-water mark.
 
-A window that slides at every turn begins differently each time, so that no provider's prompt cache ever
-hits. One that falls to the low-water mark begins the same until it has filled up again.
+A window that slides every turn begins differently each time, so no prompt cache ever hits. A window that
+drops to a low-water mark keeps its start until it has filled up again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SlidingWindowEngine(PlainWindow):
     buffers_episodes = True
 
     async def fewer(self, session: Session, window: Window) -> tuple[Window, bool]:
-        """The window with no more turns than are to be sent."""
+        """The window limited to the configured number of turns."""
         settings = self._settings
         if not (settings and settings.maxTurns):
             return window, False
@@ -35,16 +35,16 @@ class SlidingWindowEngine(PlainWindow):
         return dropped, dropped is not window
 
     def most(self, budget: int) -> int:
-        """The budget, or the setting where that is less."""
+        """The smaller of the budget and the setting."""
         settings = self._settings
         return min(budget, (settings and settings.maxTokens) or budget)
 
     def compaction_share(self) -> float:
-        """Share of the budget that a compaction to `threshold` leaves."""
+        """Share of the budget filled after a compaction to `threshold`."""
         return self._settings.lowWater if self._settings else LOW_WATER
 
     def filled_share(self) -> float:
-        """Share of the budget that an eviction leaves."""
+        """Share of the budget filled after an eviction."""
         return self.compaction_share()
 
     @property

@@ -1,4 +1,4 @@
-"""Base of the engines that send the newest part of a session in full, from a cut that rarely moves."""
+"""Base class of the engines that send the newest part of a session in full, from a cut that rarely moves."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from sidecar.engine.window import SLACK, Window, cut_window, keep_window, tokens
 from sidecar.engines.recollector import MARGIN, SHARED, Recollections, Recollector
 
 LOW, NEWEST = 0.25, 0.5
-"""Shares of the room: what the window is cut down to at least, and up to which the newest turn is not cut
-inside."""
+"""Shares of the room: the least that a cut leaves for the window, and the size up to which the newest turn
+stays whole."""
 FILLED = 0.6
-"""Share of the budget that window and recollection fill after a cut: what comes next has room for long."""
+"""Share of the budget filled by window and recalled text after a cut, leaving room for many messages."""
 SMALL = 8000
-"""Budget up to which the newest messages are recalled in part if they fill it and need not be sent."""
+"""Budget up to which newest messages that fill it, and need not be sent, are recalled in part instead."""
 LEAST = 64
-"""Tokens that a compaction has to free where a summary takes their place."""
+"""Minimum tokens that a compaction must free if a summary replaces them."""
 CUT = "cut"
 
 
 class Front(Protocol):
-    """Where the window begins, and what stands in front of it."""
+    """Where the window begins, and the content before it."""
 
     @property
     def cut(self) -> str:
-        """Id of the first message that is sent in full."""
+        """Id of the first message sent in full."""
         ...
 
     @property
     def tokens(self) -> int:
-        """Tokens of what stands in front of the window; 0 where nothing does."""
+        """Tokens of the content before the window; 0 if there is none."""
         ...
 
     @property
     def text(self) -> str | None:
-        """The summary of what is not sent; `None` for engines that write none."""
+        """The summary of messages not sent; `None` for engines without summaries."""
         ...
 
 
 class Cut(NamedTuple):
-    """Where the window begins; nothing stands in front of it."""
+    """Where the window begins, with no content before it."""
 
     cut: str
     tokens: int = 0
@@ -63,9 +63,9 @@ F = TypeVar("F", bound=Front)
 
 
 class WindowedEngine(StoringEngine, Generic[F]):
-    """Sends the window, with what the prompt calls for of what is in front of it.
+    """Sends the window, and earlier messages relevant to the prompt.
 
-    Compacts by moving the cut; what is in front of it stays stored.
+    Compacts by moving the cut; messages before it stay stored.
     """
 
     shared_state = SHARED
@@ -75,7 +75,7 @@ class WindowedEngine(StoringEngine, Generic[F]):
         self.recollector = Recollector(host)
 
     async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
-        """System messages, what stands in front of the window, then the window with what was recalled."""
+        """System messages, the content before the window, then the window with recalled text."""
         front = await self.front(session)
         cut = front.cut if front else None
         recalled = await self.recollector.open(session, request.prompt, cut)
@@ -97,11 +97,11 @@ class WindowedEngine(StoringEngine, Generic[F]):
         return Assembly(items=recalled.placed(items, window.entries))
 
     async def take_note(self, session: Session, entry: Entry) -> None:
-        """Reads what the next answer is likely to need of a message."""
+        """Preprocess a message for the next answer."""
         await self.recollector.take_note(session, entry)
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
-        """Moves the window to the target, and lets `advance` say what stands in front of it."""
+        """Move the window to the target; `advance` provides the content before it."""
         front = await self.front(session)
         cut = front.cut if front else None
         recalled = await self.recollector.open(session, "", cut)
@@ -132,7 +132,7 @@ class WindowedEngine(StoringEngine, Generic[F]):
         )
 
     async def preflight(self, session: Session, request: AssembleRequest) -> PreflightOutcome:
-        """Whether the window fits as it is; a compaction makes it fit."""
+        """Predict whether the current window fits; if not, recommend a compaction."""
         front = await self.front(session)
         cut = front.cut if front else None
         recalled = await self.recollector.open(session, request.prompt, cut)
@@ -142,56 +142,56 @@ class WindowedEngine(StoringEngine, Generic[F]):
         return PreflightOutcome(fits=fits, estimated_tokens=tokens, action="none" if fits else "compact")
 
     async def front(self, session: Session) -> F | None:
-        """Where the window begins; `None` where nothing was cut, or the cut is not there any more."""
+        """Where the window begins; `None` if nothing was cut, or if the cut is gone."""
         raise NotImplementedError
 
     async def move(self, session: Session, window: Window, front: F | None, most: int) -> F | None:
-        """What stands in front of a smaller window, in `most` tokens, kept already; written at once."""
+        """Store and return the content before a smaller window, at most `most` tokens, without a model."""
         raise NotImplementedError
 
     async def advance(
         self, session: Session, window: Window, front: F | None, request: CompactRequest, most: int
     ) -> F | None:
-        """The same in a compaction, which may ask a model; `None` where that was not possible."""
+        """The same in a compaction, which may use a model; `None` if that was not possible."""
         raise NotImplementedError
 
     async def settled(
         self, session: Session, window: Window, front: F | None, room: int
     ) -> tuple[F | None, list[Kept | Made]]:
-        """What is sent in front of the window, in `room` tokens with it: the system messages at least."""
+        """What is sent before the window, within `room` tokens including it: at least the system messages."""
         del session, room
         return front, [Kept(entry, "system") for entry in window.system]
 
     async def fewer(self, session: Session, window: Window) -> tuple[Window, bool]:
-        """The window within other bounds than tokens, and whether they made it begin elsewhere."""
+        """The window within limits other than tokens, and whether they moved its start."""
         del session
         return window, False
 
     def shown(self, front: F | None) -> int:
-        """Tokens that the next answer spends on what stands in front of the window."""
+        """Tokens of the content before the window in the next answer."""
         return front.tokens if front else 0
 
     def most(self, budget: int) -> int:
-        """Tokens of a budget that are used at most."""
+        """Maximum tokens of a budget to use."""
         return budget
 
     def compaction_share(self) -> float:
-        """Share of the budget that a compaction to `threshold` leaves."""
+        """Share of the budget filled after a compaction to `threshold`."""
         raise NotImplementedError
 
     def filled_share(self) -> float:
-        """Share of the budget that is filled once the window has to move."""
+        """Share of the budget filled after the window moves."""
         return SLACK
 
     def reserve(self, room: int) -> int:
-        """Tokens of some room that are kept free for what stands in front of the window."""
+        """Tokens of the room reserved for the content before the window."""
         del room
         return 0
 
     async def _smaller(
         self, session: Session, budget: int, cut: str | None, recalled: Recollections
     ) -> Window:
-        """A window from which on there is room for what is recalled, and for messages to come."""
+        """A smaller window that leaves room for recalled text and for new messages."""
         timeline, measure = session.timeline, self.recollector.measure
         share = self.recollector.share
         newest, _ = await timeline.tail(2 * budget)
@@ -222,9 +222,9 @@ class WindowedEngine(StoringEngine, Generic[F]):
     def _exceeds(
         self, session: Session, window: Window, recalled: Recollections, spent: int, budget: int
     ) -> bool:
-        """Whether a host that counts characters would find more than the budget in a view's first answer.
+        """Whether a view's first answer exceeds the budget for a host that estimates tokens by characters.
 
-        Later, a cut for the sake of such a host would cost the prefix.
+        In later answers, a cut for such a host would cost the cached prefix.
         """
         if not self.recollector.share or session.view is None or session.view.answered:
             return False
@@ -233,17 +233,17 @@ class WindowedEngine(StoringEngine, Generic[F]):
         return window.tokens + spent + excess > budget
 
     def _target(self, request: CompactRequest, current: int) -> int:
-        """Tokens that a compaction should leave; with `force`, always less than there are now."""
+        """Tokens that a compaction should leave; with `force`, at most half of the current ones."""
         share = self.compaction_share() if request.target == "threshold" else 1.0
         target = int(request.budget * share)
         return min(target, current // 2) if request.force else target
 
 
 class PlainWindow(WindowedEngine[Cut]):
-    """Sends the window alone: nothing is written that stands for what is in front of it."""
+    """Sends the window without a summary of earlier messages."""
 
     async def front(self, session: Session) -> Cut | None:
-        """Where the window begins; `None` where nothing was cut, or the cut is not there any more."""
+        """Where the window begins; `None` if nothing was cut, or if the cut is gone."""
         kept = (await session.state(CUT) or b"").decode()
         cut = await session.timeline.resolve(kept) if kept else None
         if cut and cut != kept:
@@ -251,9 +251,9 @@ class PlainWindow(WindowedEngine[Cut]):
         return Cut(cut) if cut else None
 
     async def move(self, session: Session, window: Window, front: Cut | None, most: int) -> Cut | None:
-        """Keeps where the window begins; what leaves it stays stored."""
+        """Store where the window begins; messages that leave it stay stored."""
         del most
-        if not window.entries:  # which holds for this answer alone
+        if not window.entries:  # applies to this answer only
             return front
         await session.save_state(CUT, (window.cut or "").encode())
         return Cut(window.cut or "")
@@ -261,7 +261,7 @@ class PlainWindow(WindowedEngine[Cut]):
     async def advance(
         self, session: Session, window: Window, front: Cut | None, request: CompactRequest, most: int
     ) -> Cut | None:
-        """Moves the window; what leaves it stays stored."""
+        """Move the window; messages that leave it stay stored."""
         del request
         return await self.move(session, window, front, most)
 

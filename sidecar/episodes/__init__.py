@@ -1,1 +1,1 @@
-"""What happened in a turn, kept until a back end outside of the store has taken it."""
+"""Episodes: the content of turns, buffered until an external back end has taken it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# `hashlib` would load OpenSSL, which costs more than all other imports of the first answer together.
+# `hashlib` would load OpenSSL, which costs more than all other imports before the first answer combined.
 from _blake2 import blake2b
 from collections import Counter
 from collections.abc import Sequence
@@ -20,21 +20,21 @@ from sidecar.store.stored import SessionHead, StoredMessage
 
 
 class EpisodeMessage(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What one message said."""
+    """The text of one message."""
 
     message_id: str
     role: str
     timestamp: str
     """RFC 3339."""
     text: str
-    """Visible text, calls and results; what was injected by us is left out."""
+    """Visible text, calls and results, without text injected by us."""
 
 
 class EpisodePayload(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One turn as back ends get it, as JSON; the same turn always gives the same bytes."""
+    """One turn in the JSON form for back ends; the same turn always gives the same bytes."""
 
     key: str
-    """The same for every delivery of this episode, and for no other one."""
+    """Unique to the episode, and the same for all its deliveries."""
     type: str
     """`episode`."""
     version: int
@@ -47,11 +47,11 @@ class EpisodePayload(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     messages: list[EpisodeMessage]
     session_key: str | None = None
     agent_id: str
-    """Whose memory this is; `default` where the host names no agent."""
+    """Owner of the memory; `default` if the host names no agent."""
 
 
 class EpisodeHead(Struct, frozen=True, rename="camel"):
-    """What the sidecar itself reads of a payload that it made before."""
+    """The members that the sidecar itself reads from an earlier payload."""
 
     key: str
     namespace: str = ""
@@ -60,75 +60,75 @@ class EpisodeHead(Struct, frozen=True, rename="camel"):
 
 
 class Delivered(NamedTuple):
-    """What became of episodes that were handed over."""
+    """The outcome of a delivery."""
 
     taken: Sequence[int]
-    """Row ids that the back end has; they need not be kept any longer."""
+    """Row ids that the back end has; they can be deleted from the buffer."""
     refused: Sequence[int] = ()
-    """Row ids that it will never take as they are; they are kept, and offered again after a restart."""
+    """Row ids that it refuses as they are; they stay buffered and are offered again after a restart."""
     problem: str = ""
-    """Why the others were not taken, without bodies or secrets; empty where there is none."""
+    """Why the others were not taken, without bodies or secrets; empty if there are none."""
     pause_s: float = 0.0
-    """How long the back end wants to be left alone, in seconds; 0 where it says nothing of it."""
+    """Pause that the back end requests, in seconds; 0 if it requests none."""
 
 
 class Remembered(NamedTuple):
-    """Something that a back end has found."""
+    """A search result of a back end."""
 
     id: str
     text: str
     score: float
     session_id: str = ""
-    """Where it was said, and by which message; empty where the back end does not tell."""
+    """The session of the message, `message_id` its id; empty if the back end does not report them."""
     message_id: str = ""
     role: str = ""
     timestamp: str = ""
 
 
 class EpisodeBackend(Protocol):
-    """Takes episodes, at least once each; the key tells a repetition."""
+    """Receives episodes, each at least once; the key identifies repetitions."""
 
     name: str
     """For the log and the doctor."""
     batch: int
-    """How many episodes are handed over at once."""
+    """Maximum episodes per delivery."""
 
     @property
     def limit_s(self) -> float:
-        """Longest time that one delivery takes, in seconds, tries and pauses included."""
+        """Maximum duration of one delivery in seconds, including tries and pauses."""
         ...
 
     async def deliver(self, episodes: Sequence[Episode]) -> Delivered:
-        """Hand over episodes, oldest first; never raises for a fault of the other side."""
+        """Deliver episodes, oldest first; never raises for a fault of the back end."""
         ...
 
     async def forget(self, namespace: str, session_id: str) -> None:
-        """Erase what was taken of a session, where that can be done."""
+        """Erase the episodes of a session, if possible."""
         ...
 
     async def search(self, namespace: str, agent_id: str, query: str, limit: int) -> list[Remembered]:
-        """What was taken of an agent and matches best, best first."""
+        """The best matches among the agent's episodes, best first."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 
 VERSION = 1
 LONGEST_TEXT = 16_000
-"""Characters of one message that are handed over; the store has all of it."""
+"""Maximum characters of one message in an episode; the store has all of it."""
 LONGEST_EPISODE = 400_000
-"""Characters of one episode, about."""
+"""Approximate maximum characters of one episode."""
 
 
 NAMELESS = "default"
-"""The agent of sessions whose host names none, as memory sources know it."""
+"""The agent id of sessions whose host names none, as used by memory sources."""
 
 
 def compose(head: SessionHead, messages: Sequence[StoredMessage], dialect: Dialect) -> bytes | None:
-    """The payload for consecutive messages of one turn; `None` where they say nothing."""
-    told: list[EpisodeMessage] = []
+    """The payload for consecutive messages of one turn; `None` if they have no text."""
+    included: list[EpisodeMessage] = []
     room = LONGEST_EPISODE
     for message in messages:
         if message.heartbeat or message.role == "system":
@@ -142,7 +142,7 @@ def compose(head: SessionHead, messages: Sequence[StoredMessage], dialect: Diale
             continue
         text = _cut(text, max(min(LONGEST_TEXT, room), 200))
         room -= len(text)
-        told.append(
+        included.append(
             EpisodeMessage(
                 message_id=_sound(message.message_id),
                 role=message.role,
@@ -150,7 +150,7 @@ def compose(head: SessionHead, messages: Sequence[StoredMessage], dialect: Diale
                 text=text,
             )
         )
-    if not told:
+    if not included:
         return None
     first, last = messages[0], messages[-1]
     payload = EpisodePayload(
@@ -162,9 +162,9 @@ def compose(head: SessionHead, messages: Sequence[StoredMessage], dialect: Diale
         session_key=_sound(head.session_key) if head.session_key else None,
         agent_id=_sound(head.agent_id or NAMELESS),
         turn_id=_sound(first.turn_id),
-        started_at=told[0].timestamp,
-        ended_at=told[-1].timestamp,
-        messages=told,
+        started_at=included[0].timestamp,
+        ended_at=included[-1].timestamp,
+        messages=included,
     )
     return json.encode(payload)
 
@@ -182,7 +182,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _sound(text: str) -> str:
-    """The text without halves of surrogate pairs, which JSON in UTF-8 cannot hold."""
+    """The text without lone surrogates, which JSON in UTF-8 cannot represent."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -197,22 +197,22 @@ def _rfc3339(ms: int) -> str:
 K1 = 1.2
 B = 0.75
 TERM = 6
-"""Characters of a term with what follows it, about; for texts that are not looked at closely."""
+"""Approximate characters per term, including its separator, for texts that are not tokenised."""
 
 
 class Ranked:
-    """Takes texts one after the other; the best are known at the end."""
+    """Ranks texts, added one by one, by BM25."""
 
     def __init__(self, query: str) -> None:
-        asked = question(query)
-        self._terms = frozenset((*asked.required, *asked.helpful))
+        parsed = question(query)
+        self._terms = frozenset((*parsed.required, *parsed.helpful))
         self._found: list[tuple[Remembered, dict[str, int], int]] = []
         self._having: Counter[str] = Counter()
         self._texts = 0
         self._length = 0
 
     def add(self, candidate: Remembered) -> None:
-        """Look at a text."""
+        """Add a candidate."""
         self._texts += 1
         folded = candidate.text.casefold()
         if not any(term in folded for term in self._terms):
@@ -226,7 +226,7 @@ class Ranked:
             self._found.append((candidate, having, terms.length))
 
     def best(self, limit: int) -> list[Remembered]:
-        """The best of them, by BM25; among equals, those that came last."""
+        """The best candidates by BM25; among equals, those added last."""
         average = self._length / self._texts if self._texts else 1.0
         scored = [
             candidate._replace(score=self._score(having, length, average))

@@ -1,4 +1,4 @@
-"""Hands buffered episodes to a back end, behind the turns, until it has them all."""
+"""Delivers buffered episodes to a back end in the background until it has them all."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sidecar.store.errors import StoreError
 SHORTEST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 300.0
 LEASE_MARGIN_S = 2.0
-"""How much longer than a delivery its lease lasts, so that nobody else has the episodes meanwhile."""
+"""How much a lease outlasts its delivery, so that no other process takes the episodes meanwhile."""
 
 _log = logging.getLogger(__name__)
 
 
 class Courier:
-    """One delivery at a time: claim, hand over, delete what was taken.
+    """One delivery at a time: claims episodes, delivers them, deletes those taken.
 
-    A process that is killed in between leaves a lease, after which the same episodes, with the same keys,
-    are delivered by whoever comes first.
+    A process killed in between leaves a lease. Once it expires, the next process delivers the same episodes
+    with the same keys.
     """
 
     def __init__(self, buffer: BufferStore, backend: EpisodeBackend) -> None:
@@ -31,35 +31,35 @@ class Courier:
         self._buffer = buffer
         self._task: asyncio.Task[None] | None = None
         self._refused: set[int] = set()
-        """What the back end would not take; not offered again by this process."""
+        """Episodes that the back end refused; this process does not offer them again."""
         self._failures = 0
-        self._asked = asyncio.Event()
-        """Set where somebody asked for a delivery since the last claim."""
+        self._requested = asyncio.Event()
+        """Set if a delivery was requested since the last claim."""
         self._resting = asyncio.Event()
-        """Set while nothing can be delivered: all is, or the back end is left alone for a while."""
+        """Set while nothing can be delivered: everything is, or deliveries are paused."""
         self.problem = ""
-        """Why the newest delivery failed; empty where it did not."""
+        """Why the last delivery failed; empty if it succeeded."""
 
     @property
     def lease_ms(self) -> int:
-        """How long episodes are claimed for, in milliseconds."""
+        """Duration of a claim in milliseconds."""
         return int((self.backend.limit_s + LEASE_MARGIN_S) * 1000)
 
     def start(self) -> None:
-        """Deliver what is buffered; returns at once."""
-        self._asked.set()
+        """Start delivering buffered episodes; returns immediately."""
+        self._requested.set()
         if self._task is None or self._task.done():
             self._resting.clear()
             self._task = asyncio.ensure_future(self._run())
 
     async def wait(self, seconds: float) -> None:
-        """Wait until nothing more can be delivered at present, but not longer than so many seconds."""
+        """Wait until nothing more can be delivered for now, at most `seconds` seconds."""
         if self._task is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._resting.wait(), seconds)
 
     async def close(self) -> None:
-        """Deliver no more; what is left stays buffered."""
+        """Stop delivering; remaining episodes stay buffered."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -69,7 +69,7 @@ class Courier:
 
     async def _run(self) -> None:
         while True:
-            self._asked.clear()
+            self._requested.clear()
             try:
                 pause = await self._round()
             except StoreError as error:
@@ -80,7 +80,7 @@ class Courier:
                 self._failed(type(error).__name__)
                 pause = self._back_off(0.0)
             if pause is None:
-                if self._asked.is_set():
+                if self._requested.is_set():
                     continue
                 self._resting.set()
                 return
@@ -90,15 +90,15 @@ class Courier:
                 self._resting.clear()
 
     async def _pause(self, seconds: float) -> None:
-        """Wait; a back end that took nothing is left alone, whoever asks for a delivery meanwhile."""
+        """Wait until a delivery is requested; after a failure, wait the full time regardless of requests."""
         if self._failures:
             await asyncio.sleep(seconds)
             return
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._asked.wait(), seconds)
+            await asyncio.wait_for(self._requested.wait(), seconds)
 
     async def _round(self) -> float | None:
-        """Deliver one batch; how long to wait before the next, `None` where nothing is left to do."""
+        """Deliver one batch. Returns the seconds to wait before the next, `None` if nothing is left."""
         claimed = await self._buffer.claim(self.backend.batch, self.lease_ms)
         offered = [episode for episode in claimed if episode.rowid not in self._refused]
         if not claimed:
@@ -110,30 +110,30 @@ class Courier:
             await self._drop(offered, delivered.taken)
         if delivered.refused:
             self._refused.update(delivered.refused)
-            _log.warning("%s refuses %d episodes, which are kept", self.backend.name, len(delivered.refused))
+            _log.warning("%s refused %d episodes, still buffered", self.backend.name, len(delivered.refused))
         if not delivered.problem:
             self._failures, self.problem = 0, ""
             return 0.0
         self._failed(delivered.problem)
-        # What was claimed is free again after its lease and no earlier.
+        # Claimed episodes become available only when their lease expires.
         return max(self._back_off(delivered.pause_s), self.lease_ms / 1000)
 
     async def _drop(self, offered: list[Episode], taken: object) -> None:
         rowids = [episode.rowid for episode in offered if episode.rowid in set(taken)]  # pyright: ignore
         gone = await self._buffer.delete_by_rowids(rowids)
         if gone < len(rowids):
-            _log.info("%d episodes were delivered by another process as well", len(rowids) - gone)
+            _log.info("%d episodes were also delivered by another process", len(rowids) - gone)
 
     async def _waiting(self) -> bool:
-        """Whether others hold episodes that may come back."""
+        """Whether other processes hold episodes that may become available again."""
         return await self._buffer.count() > len(self._refused)
 
     def _failed(self, problem: str) -> None:
         self._failures += 1
         self.problem = problem
         if self._failures == 1 or self._failures % 10 == 0:
-            _log.warning("episodes are kept, %s did not take them: %s", self.backend.name, problem)
+            _log.warning("episodes stay buffered, %s did not take them: %s", self.backend.name, problem)
 
-    def _back_off(self, asked_for: float) -> float:
+    def _back_off(self, requested: float) -> float:
         pause = min(SHORTEST_PAUSE_S * 2 ** min(self._failures - 1, 16), LONGEST_PAUSE_S)
-        return max(asked_for, pause * (0.75 + random() / 2))
+        return max(requested, pause * (0.75 + random() / 2))

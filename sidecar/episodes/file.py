@@ -1,4 +1,4 @@
-"""Keeps episodes in one file, a JSON object on each line."""
+"""Stores episodes in one file, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sidecar.episodes.contract import Delivered, EpisodeHead, EpisodePayload, Ra
 from sidecar.private_files import make_folder, write
 from sidecar.store.buffer import Episode
 
-LOOKED_BACK = 8 << 20
-"""Bytes at the end of the file in which a repetition is looked for; it comes soon or never."""
+CHECKED = 8 << 20
+"""Bytes at the end of the file checked for repetitions, which come soon or never."""
 SEARCHED = 4 << 20
 """Bytes at the end of the file that are searched."""
 
@@ -23,7 +23,7 @@ _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, 
 
 
 class FileBackend:
-    """Appends to a file that several processes may share; nothing is in it twice."""
+    """Appends to a file that several processes may share; no episode is in it twice."""
 
     name = "the file of episodes"
     batch = 64
@@ -34,7 +34,7 @@ class FileBackend:
         self._one_at_a_time = asyncio.Lock()
 
     async def deliver(self, episodes: Sequence[Episode]) -> Delivered:
-        """See `EpisodeBackend`; what is taken is on the disk."""
+        """See `EpisodeBackend`; episodes taken are on the disk."""
         try:
             async with self._one_at_a_time:
                 await asyncio.to_thread(self._append, episodes)
@@ -48,16 +48,16 @@ class FileBackend:
             await asyncio.to_thread(self._erase, namespace, session_id)
 
     async def search(self, namespace: str, agent_id: str, query: str, limit: int) -> list[Remembered]:
-        """See `EpisodeBackend`; the newest episodes are looked at."""
+        """See `EpisodeBackend`; searches the newest episodes."""
         return await asyncio.to_thread(self._search, namespace, agent_id, query, limit)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
     def _append(self, episodes: Sequence[Episode]) -> None:
         with self._locked() as file:
             size = _end_of_last_line(file)
-            known = {head.key for head in _heads(_tail(file, size, LOOKED_BACK))}
+            known = {head.key for head in _heads(_tail(file, size, CHECKED))}
             lines: list[bytes] = []
             for episode in episodes:
                 key = msgspec.json.decode(episode.payload, type=EpisodeHead).key
@@ -86,7 +86,7 @@ class FileBackend:
                 self._replace(b"".join(kept))
 
     def _replace(self, data: bytes) -> None:
-        """Put another file in the place of this one; those that wait for its lock look again."""
+        """Replace the file; processes waiting for its lock reopen it."""
         write(self._path, data)
 
     def _search(self, namespace: str, agent_id: str, query: str, limit: int) -> list[Remembered]:
@@ -128,7 +128,7 @@ class FileBackend:
             os.close(file)
 
     def _opened(self) -> int:
-        """The file, once no other process has it."""
+        """Open the file and wait for its lock."""
         file = os.open(self._path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
         try:
             _lock(file)
@@ -138,7 +138,7 @@ class FileBackend:
         return file
 
     def _is(self, file: int) -> bool:
-        """Whether the opened file is still the one of that name."""
+        """Whether the path still refers to the opened file."""
         try:
             return os.path.samestat(os.fstat(file), self._path.stat())
         except FileNotFoundError:
@@ -148,7 +148,7 @@ class FileBackend:
 def _lock(file: int) -> None:
     try:
         from fcntl import LOCK_EX, flock
-    except ImportError:  # not on this system; leases keep processes apart
+    except ImportError:  # not available on this system; leases keep processes apart
         return
     flock(file, LOCK_EX)
 
@@ -160,7 +160,7 @@ def _write(file: int, data: bytes) -> None:
 
 
 def _tail(file: int, size: int, most: int) -> bytes:
-    """The last whole lines in front of `size`, of at most `most` bytes."""
+    """The last complete lines before `size`, at most `most` bytes."""
     start = max(0, size - most)
     os.lseek(file, start, os.SEEK_SET)
     parts: list[bytes] = []
@@ -173,7 +173,7 @@ def _tail(file: int, size: int, most: int) -> bytes:
 
 
 def _end_of_last_line(file: int) -> int:
-    """Where the last whole line ends; what a process left behind it when it was killed does not count."""
+    """The end of the last complete line, ignoring a partial line left by a killed process."""
     size = os.lseek(file, 0, os.SEEK_END)
     step = 1 << 16
     while size > 0:
@@ -193,7 +193,7 @@ def _heads(data: bytes) -> Iterator[EpisodeHead]:
 
 
 def _head(line: bytes) -> EpisodeHead | None:
-    """What a line says of itself; `None` where somebody else has written it."""
+    """The key members of a line; `None` if the sidecar did not write it."""
     try:
         return msgspec.json.decode(line, type=EpisodeHead)
     except msgspec.MsgspecError:

@@ -18,22 +18,22 @@ from sidecar.store.buffer import Episode
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
 REFUSED = frozenset((400, 406, 409, 411, 413, 415, 422))
-"""What these say is wrong with an episode will not change by itself."""
+"""Statuses that mean a permanent problem with an episode."""
 LONGEST_ANSWER = 1 << 20
-"""Bytes of an answer to a search that are read."""
+"""Maximum bytes read of an answer to a search."""
 SECRET_PREFIX = "whsec_"
 SEARCH_S = 4.0
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where episodes are posted, and how patiently."""
+    """The endpoint for episodes, with time-out and retries."""
 
     url: str
     secret: str = ""
-    """Key of the signature, as text or as `whsec_` with base64; unsigned where it is empty."""
+    """Key of the signature, as text or `whsec_` with base64; if empty, requests are unsigned."""
     search_url: str | None = None
     timeout_s: float = 30.0
-    """For one episode, retries and pauses included."""
+    """For one episode, including retries and pauses."""
     retries: int = 4
 
     def __repr__(self) -> str:
@@ -41,7 +41,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Tried(NamedTuple):
-    """One try: the status of the answer, 0 for none, and how long the receiver wants to be left alone."""
+    """One try: the answer's status (0 for none), the problem, and the pause that the receiver requests."""
 
     status: int
     problem: str
@@ -63,7 +63,7 @@ class _Hits(msgspec.Struct):
 
 
 class WebhookBackend:
-    """One request for each episode, so that its key is the request's."""
+    """Sends one request per episode, so that the episode's key identifies the request."""
 
     name = "the webhook"
     batch = 1
@@ -105,13 +105,13 @@ class WebhookBackend:
         return Delivered((), problem=tried.problem, pause_s=tried.pause_s)
 
     async def forget(self, namespace: str, session_id: str) -> None:
-        """What was handed over is the receiver's."""
+        """Does nothing: delivered episodes belong to the receiver."""
 
     async def search(self, namespace: str, agent_id: str, query: str, limit: int) -> list[Remembered]:
-        """See `EpisodeBackend`; what the endpoint for searches answers.
+        """See `EpisodeBackend`; forwards to the search endpoint, if there is one.
 
         Raises:
-            OSError: it cannot be reached, or answers something else.
+            OSError: the endpoint cannot be reached, or its answer is invalid.
         """
         url = self._settings.search_url
         if url is None:

@@ -1,1 +1,1 @@
-"""What editors get over transcripts; only `sidecar.lsp.attach` may be imported without the extra `lsp`."""
+"""Editor features for transcripts; only `sidecar.lsp.attach` may be imported without the extra `lsp`."""

@@ -1,4 +1,4 @@
-"""Notes beside a transcript: code lenses over turns, token counts as inlay hints, colours by role."""
+"""Annotations of a transcript: code lenses on turns, token counts as inlay hints, colours by role."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sidecar.lsp.view import View
 from sidecar.messages.pairing import turn_id
 
 SHOW = "contextSidecar.showContext"
-"""The client's command that shows what the model saw at a turn."""
+"""The client's command to show what the model saw at a turn."""
 
 Standings = Mapping[int, tuple[str, str]]
 
@@ -39,9 +39,9 @@ def register_code_lenses(server: TranscriptServer) -> None:
 def code_lenses(
     view: View, budget: int, known: Standings | None = None, *, shows: bool = False
 ) -> Iterator[types.CodeLens]:
-    """For each turn its messages and tokens, the tokens up to its end, and what the model saw of it.
+    """For each turn, its messages and tokens, the total tokens so far, and what the model saw of it.
 
-    `known` says what became of messages, by position from 1; `shows` whether the client can show more.
+    `known` has the decision on each message by position, from 1; `shows` means that the client has `SHOW`.
     """
     about = "" if view.exact else "about "
     total = count = 0
@@ -59,12 +59,12 @@ def code_lenses(
         if shows:
             yield types.CodeLens(place, types.Command(title, SHOW, arguments=[_place(view, turn, place)]))
         else:
-            # A command without a name is shown and cannot be clicked.
+            # A command without a name is displayed but not clickable.
             yield types.CodeLens(place, types.Command(title, ""))
 
 
 def _seen(known: Standings, first: int, last: int) -> str:
-    """What became of the messages of a turn in what the model sees."""
+    """A summary of the decisions on a turn's messages."""
     counts = Counter(known[position][0] for position in range(first, last + 1) if position in known)
     return "; the model sees " + ", ".join(f"{n} {what}" for what, n in counts.items()) if counts else ""
 
@@ -76,7 +76,7 @@ def _place(view: View, turn: Turn, place: types.Range) -> dict[str, Any]:
 
 
 def _shows_contexts(capabilities: types.ClientCapabilities) -> bool:
-    """Whether the client names the command under `experimental.commands.commands`."""
+    """Whether the client lists the command under `experimental.commands.commands`."""
     found = cast(object, capabilities.experimental)
     for name in ("commands", "commands"):
         found = cast("dict[str, object]", found).get(name) if isinstance(found, dict) else None
@@ -96,7 +96,7 @@ def register_inlay_hints(server: TranscriptServer) -> None:
 
 
 def inlay_hints(view: View, wanted: types.Range) -> Iterator[types.InlayHint]:
-    """The tokens of each message that a range touches, at the end of its first line."""
+    """The tokens of each message that overlaps a range, at the end of its first line."""
     about = "" if view.exact else "~"
     for entry in view.entries_within(wanted):
         yield types.InlayHint(
@@ -115,7 +115,7 @@ def _tooltip(entry: Entry) -> str:
     return "\n".join(parts)
 
 
-# Of the types that every theme colours.
+# Types that every theme colours.
 KINDS = {"user": "keyword", "assistant": "string", "system": "macro", "tool": "function", "other": "comment"}
 LEGEND = types.SemanticTokensLegend(list(KINDS.values()), [])
 
@@ -133,7 +133,7 @@ def register_semantic_tokens(server: TranscriptServer) -> None:
 
 
 def role_tokens(view: View) -> types.SemanticTokens:
-    """The role of each message where its text names it, as LSP encodes tokens."""
+    """The role of each message, where its text names it, in LSP's token encoding."""
     data: list[int] = []
     line = character = 0
     for place, length, kind in sorted(_roles(view)):
@@ -155,7 +155,7 @@ def _roles(view: View) -> Iterator[tuple[tuple[int, int], int, int]]:
 
 
 def _role(view: View, entry: Entry) -> tuple[int, int] | None:
-    """Where the message names its role."""
+    """The byte range in which the message names its role, or `None`."""
     piece = view.piece(entry.span)
     role = entry.reading.wire_role
     found = view.text.kept.once(("role", role), piece, lambda: _named(piece, role))

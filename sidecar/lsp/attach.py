@@ -1,4 +1,4 @@
-"""Adds what editors get to a connection whose client declares `textDocument` capabilities."""
+"""Adds editor features to a connection whose client declares `textDocument` capabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sidecar.store.search import SearchableStore
 
 EXTRA = frozenset(("pygls", "lsprotocol", "cattrs", "attrs", "attr"))
-"""Top-level modules that the extra `lsp` brings."""
+"""Top-level modules installed by the extra `lsp`."""
 
 INSTALL = (
     "Editor features are off: the packages pygls and lsprotocol are not installed. "
@@ -28,34 +28,34 @@ _log = logging.getLogger(__name__)
 
 
 class Standings(Protocol):
-    """Tells what became of the messages of a session in the newest answer, and why."""
+    """Returns the decisions on a session's messages in the newest answer."""
 
     def __call__(
         self, session_id: str, first: int = 1, last: int | None = None
     ) -> Awaitable[Mapping[int, tuple[str, str]]]:
-        """The decision and its reason for each position from `first` to `last`, as far as they are known."""
+        """The decision and its reason for each known position from `first` to `last`."""
         ...
 
 
 class Stored(NamedTuple):
-    """What editors are shown of the sidecar behind the connection."""
+    """The sidecar's data that editors can see."""
 
     store: SearchableStore
     namespace: str
     token_budget: int
-    """Size of the window that transcripts are measured by, in tokens."""
+    """Context window in tokens, against which transcripts are measured."""
     standings: Standings
 
 
 def attach_editor(
     router: Router, peer: Peer, params: InitializeParams, answer: InitializeResult, stored: Stored
 ) -> InitializeResult:
-    """The answer with the capabilities for editors, whose methods are served from now on.
+    """Serve the editor methods from now on, and return the answer with their capabilities added.
 
-    Without the extra `lsp` it is the answer as it was, and the client's log says what to install.
+    Without the extra `lsp`, the answer is unchanged, and the client's log says what to install.
     """
     try:
-        # This costs half a second of CPU, which only editors are to pay.
+        # This costs half a second of CPU, which only editors should pay.
         from sidecar.lsp.front_end import open_front_end
     except ModuleNotFoundError as problem:
         if (problem.name or "").partition(".")[0] not in EXTRA:

@@ -1,4 +1,4 @@
-"""Tells what is wrong with a transcript: what its provider would refuse, what is too long."""
+"""Problems in a transcript: messages that its provider would refuse, and content that is too long."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sidecar.messages.dialects import dialect
 from sidecar.rpc.errors import InvalidParams
 
 HUGE_RESULT = 10_000
-"""Tokens from which a tool result is called huge."""
+"""Minimum tokens of a tool result that is reported as huge."""
 MOST = 200
-"""Diagnostics of one document."""
+"""Maximum diagnostics per document."""
 SOURCE = "context-sidecar"
 PAUSE_S = 0.3
-"""Seconds without a change after which a text is looked through: not while somebody types."""
+"""Seconds without a change before a text is checked, so that typing does not trigger checks."""
 
 WORDS = {
-    "result-without-call": "There is no call of this tool result: {}",
-    "call-without-result": "There is no result of this tool call: {}",
-    "starts-without-user": "The conversation does not begin with a message of the user",
+    "result-without-call": "This tool result has no call: {}",
+    "call-without-result": "This tool call has no result: {}",
+    "starts-without-user": "The conversation does not begin with a user message",
 }
 
 
@@ -68,7 +68,7 @@ async def _publish(server: TranscriptServer, uri: str, pause_s: float) -> None:
 
 
 def diagnostics(view: View, budget: int) -> list[types.Diagnostic]:
-    """The first problems of a transcript, in the order of their kinds."""
+    """The first problems of a transcript, ordered by kind."""
     found = [*_refused(view), *_too_long(view, budget), *_huge(view)]
     return found[:MOST]
 
@@ -85,7 +85,7 @@ def _too_long(view: View, budget: int) -> Iterator[types.Diagnostic]:
     for entry in view.entries:
         total += view.tokens(entry)
         if total > budget:
-            text = f"From here on the transcript is longer than the window of {budget:,} tokens"
+            text = f"From here on the transcript exceeds the window of {budget:,} tokens"
             yield _diagnostic(view, entry, DiagnosticSeverity.Information, "over-budget", text)
             return
 

@@ -1,4 +1,4 @@
-"""The documents of a client, with what is worked out from the text they have now."""
+"""The client's documents, and the views computed from their current text."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from sidecar.messages.importers import Text
 from sidecar.rpc.errors import InvalidParams
 
 SHORT = 256 * 1024
-"""Bytes of a text that is read at once; a longer one is read in a thread."""
+"""Maximum bytes of a text parsed on the event loop; longer ones are parsed in a thread."""
 
 
 class TranscriptDocument(TextDocument):
-    """A text that editors change piece by piece, kept in UTF-8.
+    """A text that editors change incrementally, stored in UTF-8.
 
-    pygls divides lines at characters, such as U+2028, at which editors do not, so that an edit behind one
-    would go to the wrong place.
+    pygls also splits lines at characters such as U+2028, unlike editors, and would misplace edits after them.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class TranscriptDocument(TextDocument):
         return [line.decode(errors="replace") for line in self.text.data.splitlines(keepends=True)]
 
     async def view(self) -> View:
-        """The text as it is now, read; the event loop goes on while a long one is.
+        """The view of the current text; a long text is parsed without blocking the event loop.
 
         Raises:
             OSError: the document is not open, and cannot be read from disk.
@@ -71,7 +70,7 @@ class TranscriptDocument(TextDocument):
         return await asyncio.shield(self._view)
 
     def apply_change(self, change: types.TextDocumentContentChangeEvent) -> None:
-        """Replace a piece of the text, which costs what is replaced, or all of it."""
+        """Replace part of the text, at a cost proportional to that part, or all of it."""
         new, text = change.text.encode(errors="replace"), self.text
         if isinstance(change, types.TextDocumentContentChangePartial):
             places = Lines(text, self._encoding)
@@ -89,17 +88,17 @@ class TranscriptDocument(TextDocument):
 
 
 class TranscriptWorkspace(Workspace):
-    """The documents that are open in an editor."""
+    """The documents open in an editor."""
 
     def transcript(self, uri: str) -> TranscriptDocument:
-        """The document of that name, with its text at hand.
+        """The document with that URI, with its text loaded.
 
         Raises:
-            InvalidParams: it is not open, and cannot be read.
+            InvalidParams: it is not open and cannot be read.
         """
         document = cast("TranscriptDocument", self.get_text_document(uri))
         try:
-            document.text  # noqa: B018  reads it
+            document.text  # noqa: B018  loads it
         except OSError:
             raise _not_open() from None
         return document

@@ -1,4 +1,4 @@
-"""The language server behind a connection: what it offers an editor, and routes to its handlers."""
+"""The language server behind a connection: its capabilities, and the routes to its handlers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FEATURES = (
     register_diagnostics,
     register_workspace_symbols,
 )
-"""Each adds one feature to a server."""
+"""Functions that each register one feature with a server."""
 
 SYNCHRONISATION = (
     types.TEXT_DOCUMENT_DID_OPEN,
@@ -44,16 +44,16 @@ SYNCHRONISATION = (
     types.TEXT_DOCUMENT_DID_CLOSE,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
 )
-"""Methods that pygls serves itself; a feature of the same method is called after it."""
+"""Methods that pygls serves itself; a feature for the same method runs afterwards."""
 
 MANY = 200
-"""Items of an answer from which it is written out in a thread."""
+"""Maximum items of an answer that is encoded on the event loop; larger ones are encoded in a thread."""
 
 _TYPES = cast(
     "dict[str, tuple[type, type | None, type[object], object]]",
     types.METHOD_TO_TYPES,  # pyright: ignore[reportUnknownMemberType]
 )
-"""Request or notification, its answer, its params, and options to register it."""
+"""By method: the types of request or notification, answer and params, and the registration options."""
 
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
@@ -69,7 +69,7 @@ def serve_features(server: TranscriptServer, router: Router) -> None:
 
 
 def run_steps(steps: Generator[Any, Any, object]) -> object:
-    """The result of a handler of pygls, which asks for the handler of a feature by yielding it."""
+    """The result of a pygls handler, a generator that yields each feature handler to be called."""
     try:
         handler, arguments, named = next(steps)
         while True:
@@ -102,7 +102,7 @@ def _serve(server: TranscriptServer, router: Router, method: str, handler: Handl
         size = len(cast("list[object]", value)) if isinstance(value, list) else 1
         if size <= MANY:
             return protocol.unstructure(cast(object, value))
-        # Writing out the symbols of a large file takes a second, in which others would wait.
+        # Encoding the symbols of a large file takes a second, during which other requests would wait.
         return await protocol.peer.loop.run_in_executor(None, protocol.unstructure, cast(object, value))
 
     def answered(members: dict[str, object], call: Call) -> Outcome:
@@ -125,7 +125,7 @@ def _serve(server: TranscriptServer, router: Router, method: str, handler: Handl
 
 
 def _invalid(problem: Exception) -> InvalidParams:
-    """What is wrong with params, named as they are named on the wire."""
+    """The error for invalid params, with member names as on the wire."""
     reason, _, path = transform_error(problem, path="")[0].partition(" @ ")
     place = JsonPath(tuple(int(number) if number else _camel(name) for name, number in _STEP.findall(path)))
     return InvalidParams(f"{place.words}: {reason}", path=place.pointer)
@@ -136,7 +136,7 @@ def _camel(name: str) -> str:
     return head + "".join(part.title() for part in rest)
 
 
-# pygls logs the params of initialize at info level; what hosts send stays out of logs.
+# pygls logs the params of initialize at info level; data sent by hosts must stay out of logs.
 logging.getLogger("pygls").setLevel(logging.WARNING)
 
 _log = logging.getLogger(__name__)
@@ -145,39 +145,39 @@ _log = logging.getLogger(__name__)
 def open_front_end(
     router: Router, peer: Peer, params: InitializeParams, answer: InitializeResult, stored: Stored
 ) -> InitializeResult:
-    """The answer with the editor's capabilities beside ours; the router serves their methods from now on."""
+    """The answer with the editor capabilities added; the router serves their methods from now on."""
     server = TranscriptServer(peer, stored)
     for register in FEATURES:
         register(server)
     capabilities = _initialize(server, params)
     serve_features(server, router)
     members = cast("dict[str, object]", server.connection.unstructure(capabilities))
-    return _beside(members, answer)
+    return _with_capabilities(members, answer)
 
 
 def _initialize(server: TranscriptServer, params: InitializeParams) -> types.ServerCapabilities:
-    told = types.InitializeParams(
+    initialize = types.InitializeParams(
         capabilities=_client_capabilities(server, params.capabilities),
         process_id=params.process_id,
         root_uri=params.root_uri,
         root_path=params.root_path,
         workspace_folders=_workspace_folders(server, params.workspace_folders),
     )
-    result = cast("types.InitializeResult", run_steps(server.connection.lsp_initialize(told)))
+    result = cast("types.InitializeResult", run_steps(server.connection.lsp_initialize(initialize)))
     if not server.connection.has_commands:
         result.capabilities.execute_command_provider = None
     return result.capabilities
 
 
 def _client_capabilities(server: TranscriptServer, raw: Raw) -> types.ClientCapabilities:
-    """What the client declares; a client that is ahead of us must not fail for what we do not know."""
+    """The client's capabilities; unknown ones, from newer clients, are ignored."""
     members = cast("dict[str, object]", _decoded(raw) or {})
     known: dict[str, object] = {}
     for name, value in members.items():
         try:
             server.connection.structure({name: value}, types.ClientCapabilities)
         except Exception:
-            _log.warning("the client's capabilities for %s are of no known form; they are passed over", name)
+            _log.warning("ignored the client's capabilities for %s: their form is unknown", name)
         else:
             known[name] = value
     return server.connection.structure(known, types.ClientCapabilities)
@@ -192,7 +192,7 @@ def _workspace_folders(server: TranscriptServer, raw: Raw) -> list[types.Workspa
         try:
             found.append(server.connection.structure(folder, types.WorkspaceFolder))
         except Exception:
-            _log.warning("a workspace folder is of no known form; it is passed over")
+            _log.warning("ignored a workspace folder: its form is unknown")
     return found
 
 
@@ -201,8 +201,8 @@ def _decoded(raw: Raw) -> object:
     return msgspec.json.decode(given) if given else None
 
 
-def _beside(members: dict[str, object], answer: InitializeResult) -> InitializeResult:
-    """The answer with more members in `capabilities`."""
+def _with_capabilities(members: dict[str, object], answer: InitializeResult) -> InitializeResult:
+    """The answer with these members added to `capabilities`."""
     shape = msgspec.defstruct(
         "EditorServerCapabilities",
         [(name, object) for name in members],

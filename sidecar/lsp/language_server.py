@@ -1,4 +1,4 @@
-"""The pygls language server, with its wire replaced by a peer of ours."""
+"""The pygls language server, with its transport replaced by our `Peer`."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ T = TypeVar("T")
 DEFAULT_TOKEN_BUDGET = 128_000
 
 Handler = Callable[[Any], object]
-"""Takes the params of a method as their type."""
+"""Receives the decoded params of a method."""
 
 
 class PeerProtocol(LanguageServerProtocol):
-    """What pygls knows of the connection: it holds the workspace, while a peer reads and writes.
+    """The connection as pygls sees it: it holds the workspace, while a peer reads and writes.
 
-    pygls' own reading loses members of nested objects, and its writing blocks; neither is ever started.
+    pygls' own reader loses members of nested objects, and its writer blocks; neither is ever started.
     """
 
     peer: Peer
 
     def __init__(self, server: LanguageServer, converter: Converter) -> None:
         super().__init__(server, converter)
-        self._asking: set[asyncio.Task[None]] = set()
+        self._requests: set[asyncio.Task[None]] = set()
 
     @property
     def handlers(self) -> dict[str, Handler]:
@@ -45,7 +45,7 @@ class PeerProtocol(LanguageServerProtocol):
 
     @property
     def builtin_handlers(self) -> dict[str, Handler]:
-        """The handlers of pygls itself, which call those of features."""
+        """The handlers of pygls itself, which call the feature handlers."""
         return cast("dict[str, Handler]", self.fm.builtin_features)  # pyright: ignore[reportUnknownMemberType]
 
     @property
@@ -54,15 +54,15 @@ class PeerProtocol(LanguageServerProtocol):
         return bool(cast("dict[str, Handler]", self.fm.commands))  # pyright: ignore[reportUnknownMemberType]
 
     def structure(self, value: object, kind: type[T]) -> T:
-        """A value of the protocol as its type.
+        """Convert a JSON value to a protocol type.
 
         Raises:
-            Exception: it does not fit; `cattrs.transform_error` tells where.
+            Exception: the value does not match; `cattrs.transform_error` says where.
         """
         return self._converter.structure(value, kind)
 
     def unstructure(self, value: object) -> object:
-        """A value of the protocol as it is written in JSON."""
+        """Convert a protocol value to JSON form."""
         return cast(object, self._converter.unstructure(value))
 
     @lsp_method(types.INITIALIZE)
@@ -86,14 +86,14 @@ class PeerProtocol(LanguageServerProtocol):
         callback: Callable[[Any], None] | None = None,
         msg_id: int | str | None = None,
     ) -> Future[Any]:
-        """The client's result, once it comes; the peer chooses the id, whatever is asked for."""
+        """Send a request; returns a future of the result. The peer chooses the id, ignoring `msg_id`."""
         del msg_id
         future: Future[Any] = Future()
         if callback is not None:
             future.add_done_callback(lambda done: None if done.exception() else callback(done.result()))
         task = self.peer.loop.create_task(self._ask(method, params, future))
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+        self._requests.add(task)
+        task.add_done_callback(self._requests.discard)
         return future
 
     def _send_data(self, data: Any) -> NoReturn:
@@ -118,7 +118,7 @@ class TranscriptServer(LanguageServer):
 
     def __init__(self, peer: Peer, stored: Stored | None = None) -> None:
         self.stored = stored
-        """The sessions of the sidecar, where there is one behind the connection."""
+        """The sidecar's sessions, if there is a sidecar behind the connection."""
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
             "context-sidecar", __version__, protocol_cls=PeerProtocol
         )
@@ -126,27 +126,27 @@ class TranscriptServer(LanguageServer):
 
     @property
     def token_budget(self) -> int:
-        """Size of the window that transcripts are measured by, in tokens."""
+        """Context window in tokens, against which transcripts are measured."""
         return self.stored.token_budget if self.stored else DEFAULT_TOKEN_BUDGET
 
     @property
     def connection(self) -> PeerProtocol:
-        """The protocol, as what it is here."""
+        """The protocol, with its actual type."""
         return cast("PeerProtocol", self.protocol)
 
     def transcript(self, uri: str) -> TranscriptDocument:
-        """The document of that name: as the editor has it where it is open there, else as it is on disk.
+        """The document with that URI: the editor's version if it is open, else the file on disk.
 
         Raises:
-            InvalidParams: it is not open, and cannot be read.
+            InvalidParams: it is not open and cannot be read.
         """
         return cast("TranscriptWorkspace", self.workspace).transcript(uri)
 
     async def answer(self, uri: str, make: Callable[[View], T]) -> T:
-        """What `make` makes of the document, in a thread where that is long.
+        """The value that `make` computes from the document, in a thread if the document is long.
 
         Raises:
-            InvalidParams: it is not open, and cannot be read.
+            InvalidParams: it is not open and cannot be read.
         """
         view = await self.transcript(uri).view()
         if view.text.size <= SHORT:

@@ -1,4 +1,4 @@
-"""Hover over a message, and jumps between calls, results, summaries and what they stand for."""
+"""Hovers for messages, and jumps between calls, results, summaries and their sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sidecar.messages.pairing import turn_id
 from sidecar.store.stored import SessionRef, SummaryNode
 
 LONGEST_TEXT = 2_000
-"""Characters of a call's arguments or a result that are shown."""
+"""Maximum characters shown of a call's arguments or of a result."""
 
 
 def register_hover(server: TranscriptServer) -> None:
@@ -27,22 +27,22 @@ def register_hover(server: TranscriptServer) -> None:
         index = await server.answer(uri, lambda view: view.index_at(position))
         if index is None:
             return None
-        stands = await _standing(server, uri, index)
-        return await server.answer(uri, lambda view: hover_text(view, index, stands))
+        decision = await _decision(server, uri, index)
+        return await server.answer(uri, lambda view: hover_text(view, index, decision))
 
 
-def hover_text(view: View, index: int, stands: list[str]) -> types.Hover | None:
-    """What is to be known of a message."""
+def hover_text(view: View, index: int, decision: list[str]) -> types.Hover | None:
+    """The hover of a message."""
     if index >= len(view.entries):
         return None
     entry = view.entries[index]
-    parts = [_heading(view, index), *stands, *_calls(view, index), *_results(view, entry)]
+    parts = [_heading(view, index), *decision, *_calls(view, index), *_results(view, entry)]
     content = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(parts))
     return types.Hover(content, range=view.range(entry.span))
 
 
-async def _standing(server: TranscriptServer, uri: str, index: int) -> list[str]:
-    """What became of a message of a stored session in what the model sees, if that is known."""
+async def _decision(server: TranscriptServer, uri: str, index: int) -> list[str]:
+    """The decision on a message of a stored session in the newest answer, if known."""
     session_id = session_of(uri)
     if session_id is None or server.stored is None:
         return []
@@ -100,7 +100,7 @@ def _answer(result: ToolResult) -> str:
 
 
 def _fenced(text: str) -> str:
-    """The text as code, with a fence that it does not hold itself."""
+    """The text as a code block, with a fence that the text does not contain."""
     shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}\n... {len(text):,} characters"
     fence = "```"
     while fence in shown:
@@ -109,11 +109,11 @@ def _fenced(text: str) -> str:
 
 
 MOST_SESSIONS = 50
-"""Sessions in which a summary is looked for."""
+"""Maximum sessions searched for a summary."""
 
 
 def register_definitions(server: TranscriptServer) -> None:
-    """Serve `textDocument/definition` and `textDocument/references`, which leads the other way."""
+    """Serve `textDocument/definition` and its inverse, `textDocument/references`."""
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     async def definition(  # pyright: ignore[reportUnusedFunction]
@@ -133,7 +133,7 @@ def register_definitions(server: TranscriptServer) -> None:
 
 
 def calls_of(view: View, position: types.Position) -> list[types.Location]:
-    """Where the calls stand whose results the message at a position holds."""
+    """Locations of the calls whose results are in the message at a position."""
     index = view.index_at(position)
     if index is None:
         return []
@@ -142,16 +142,16 @@ def calls_of(view: View, position: types.Position) -> list[types.Location]:
 
 
 def summary_at(view: View, position: types.Position) -> str | None:
-    """The id of the summary that the message at a position is, `None` where it is none."""
+    """The id of the summary in the message at a position; `None` if it is not a summary."""
     index = view.index_at(position)
     mark = None if index is None else claimed_mark(view.entries[index].reading.text)
     return mark.ref if mark is not None and mark.kind == "summary" else None
 
 
 async def sources_of(server: TranscriptServer, uri: str, node_id: str) -> list[types.Location]:
-    """Where the messages stand that a summary covers: a place for each summary that it was made of.
+    """Locations of the messages that a summary covers, one for each of its source summaries.
 
-    The summary of a transcript that is no stored session is looked for in the sessions that changed last.
+    If the document is not a stored session, the summary is searched in the most recently changed sessions.
     """
     stored = server.stored
     if stored is None:
@@ -171,13 +171,13 @@ async def sources_of(server: TranscriptServer, uri: str, node_id: str) -> list[t
 
 
 def _covered(ref: SessionRef, node: SummaryNode) -> types.Location:
-    """The lines of a stored session that a summary covers."""
+    """The lines of a stored session covered by a summary."""
     lines = types.Range(types.Position(node.first_position - 1, 0), types.Position(node.last_position, 0))
     return types.Location(session_uri(ref.session_id), lines)
 
 
 def results_of(view: View, position: types.Position) -> list[types.Location]:
-    """Where the results stand of what the message at a position calls."""
+    """Locations of the results of the calls in the message at a position."""
     index = view.index_at(position)
     if index is None or not view.entries[index].reading.calls:
         return []

@@ -1,4 +1,4 @@
-"""The outline of a transcript: lines and positions, turns, entries, calls, and names of stored sessions."""
+"""The outline of a transcript: lines and positions, turns, entries, calls, and URIs of stored sessions."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from sidecar.messages.importers.transcript import BAD_LINE, TORN_LINE
 from sidecar.messages.pairing import CallPlace, pair, turn_numbers
 
 UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
-"""For each position encoding, a codec and the bytes of one of its units."""
+"""For each position encoding, its codec and the bytes per unit."""
 
 
 class Place(NamedTuple):
-    """A position: line and character from 0, characters in units of the position encoding."""
+    """A position: line and character, from 0; characters count in units of the position encoding."""
 
     line: int
     character: int
 
 
 class Lines:
-    """The positions in a text, as a client with that position encoding counts them."""
+    """Positions in a text, counted in the client's position encoding."""
 
     def __init__(self, text: Text, encoding: str) -> None:
         self._text = text
         self._codec, self._width = UNITS[encoding]
 
     def line(self, offset: int) -> int:
-        """The line in which the byte at `offset` stands."""
+        """The line of the byte at `offset`."""
         return bisect_right(self._text.starts, offset) - 1
 
     def place(self, offset: int) -> Place:
-        """Where the byte at `offset` stands."""
+        """The position of the byte at `offset`."""
         line = self.line(offset)
         whole, byte = self._text.lines[line], offset - self._text.starts[line]
         if not byte:
@@ -49,15 +49,15 @@ class Lines:
         return Place(line, self._units(whole[:byte]))
 
     def _units(self, text: bytes) -> int:
-        """Length of a text as the client counts."""
+        """The length of a text in the client's units."""
         if text.isascii():
             return len(text)
         return len(text.decode(errors="replace").encode(self._codec)) // self._width
 
     def byte(self, line: int, character: int) -> tuple[int, int]:
-        """A position as a line and a byte in it; one behind the end of its line means that end.
+        """A position as a line and a byte offset in it, clamped to the end of the line.
 
-        Nothing here costs time in proportion to the text.
+        Takes time proportional to the line, not to the text.
         """
         lines = self._text.lines
         if line >= len(lines):
@@ -70,27 +70,27 @@ class Lines:
         return line, len(front.encode())
 
     def offset(self, line: int, character: int) -> int:
-        """The byte of the text at a position."""
+        """The byte offset of a position."""
         line, byte = self.byte(line, character)
         return self._text.starts[line] + byte
 
     def end(self, offset: int) -> int:
-        """The end of the line in which the byte at `offset` stands, in front of its line break."""
+        """The end of the line of the byte at `offset`, excluding its line break."""
         line = self.line(offset)
         return self._text.starts[line] + len(_content(self._text.lines[line]))
 
 
 def _content(line: bytes) -> bytes:
-    """A line without its break; where the text keeps breaks apart, there is none."""
+    """A line without its line break, if it includes one."""
     if line.endswith(b"\r\n"):
         return line[:-2]
     return line[:-1] if line.endswith((b"\n", b"\r")) else line
 
 
 _PLAIN = ("openai-chat", "anthropic-messages")
-"""Formats without rows around the messages: a document that is being edited can be taken for their lines."""
+"""Formats of bare messages: a document being edited can be mistaken for lines of them."""
 SMALL = 256 * 1024
-"""Bytes of a text that is searched for messages wherever a line is bad; a larger one where most lines are."""
+"""Maximum bytes of a text that is salvaged if any line is bad; larger ones only if most lines are."""
 
 
 class Entry(NamedTuple):
@@ -99,9 +99,9 @@ class Entry(NamedTuple):
     reading: Reading
     span: Span
     result_names: tuple[str, ...]
-    """For each tool result of the message, the tool that was called; empty where no call is known."""
+    """For each tool result of the message, the tool called; empty if unknown."""
     called_in: tuple[int | None, ...] = ()
-    """For each tool result of the message, the index of the message that calls; `None` where none does."""
+    """For each tool result of the message, the index of the calling message, or `None`."""
 
 
 class Turn(NamedTuple):
@@ -112,12 +112,12 @@ class Turn(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """From the first message to the last one."""
+        """The range from the first message to the last."""
         return Span(self.entries[0].span.start, self.entries[-1].span.end)
 
     @property
     def opening(self) -> Entry:
-        """The message that opens the turn; the first one where none does."""
+        """The message that opens the turn, else its first message."""
         return next((entry for entry in self.entries if entry.reading.opens_turn), self.entries[0])
 
 
@@ -132,9 +132,9 @@ class Outline(NamedTuple):
 
 
 def outline(text: Text) -> Outline:
-    """The conversation in a text of any transcript format; without messages where there is none.
+    """The conversation in a text of any transcript format; without messages if there is none.
 
-    Of a text that is torn, or being edited, it is what can be read.
+    For a text that is damaged or being edited, it has everything that is readable.
     """
     transcript = _transcript(text)
     read_message, kept = dialect(transcript.message_format).read, text.kept
@@ -177,7 +177,7 @@ def _transcript(text: Text) -> Transcript:
 def _called(
     readings: list[Reading], reading: Reading, places: Sequence[CallPlace | None]
 ) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
-    """For each result the name of the tool, and the message that calls it."""
+    """For each result, the name of the tool and the index of the calling message."""
     if not reading.results:
         return (), ()
     called = [readings[place.message].calls[place.number].name if place else "" for place in places]
@@ -190,17 +190,17 @@ _CONTEXT = "context-sidecar://context/"
 
 
 def session_uri(session_id: str) -> str:
-    """The name of a session."""
+    """The URI of a session."""
     return _SESSION + quote(session_id, safe="")
 
 
 def session_of(uri: str) -> str | None:
-    """The id of the session whose messages a document shows, `None` where it shows none."""
+    """The id of the session whose messages a document shows, or `None`."""
     return _named(uri, _SESSION)
 
 
 def session_behind(uri: str) -> str | None:
-    """The id of the session whose messages, or whose context, a document shows."""
+    """The id of the session whose messages or context a document shows, or `None`."""
     return _named(uri, _SESSION) or _named(uri, _CONTEXT)
 
 

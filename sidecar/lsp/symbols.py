@@ -1,4 +1,4 @@
-"""Symbols and folds: the turns and messages of a transcript, and stored sessions by name."""
+"""Symbols and folding ranges: turns and messages of a transcript, and stored sessions by name."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from sidecar.store.search.excerpt import best_passage
 from sidecar.store.stored import SessionHead, SessionRef
 
 LONGEST_NAME = 80
-"""Characters of a message that its symbol shows."""
+"""Maximum characters of a message shown in its symbol."""
 
-# Of the kinds that every client knows.
+# Kinds that every client knows.
 KINDS = {
     "system": SymbolKind.Constant,
     "user": SymbolKind.Interface,
@@ -35,14 +35,14 @@ KINDS = {
 
 
 class Position(Struct, frozen=True, gc=False):
-    """A position; like the other types here, it is written out faster than that of lsprotocol."""
+    """A position; like the other types here, it encodes faster than its lsprotocol counterpart."""
 
     line: int
     character: int
 
 
 class Range(Struct, frozen=True, gc=False):
-    """Where something stands."""
+    """A range of positions."""
 
     start: Position
     end: Position
@@ -83,7 +83,7 @@ def register_document_symbols(server: TranscriptServer) -> None:
 
 
 def written(view: View, *, as_tree: bool) -> Raw:
-    """The symbols of a transcript as JSON, for a client that takes a tree or for one that does not."""
+    """The symbols of a transcript as JSON, as a tree or, for clients without tree support, as a flat list."""
     symbols = document_symbols(view)
     return Raw(msgspec.json.encode(symbols if as_tree else list(_flat(view.uri, symbols))))
 
@@ -108,7 +108,7 @@ def _turn_symbol(view: View, turn: Turn) -> Symbol:
 
 
 def _ranges(view: View, entry: Entry) -> tuple[Range, Range]:
-    """Where a message stands, and its first line; the same object where it has but one."""
+    """The ranges of a message and of its first line; the same object if it has only one line."""
     places, span = view.places, entry.span
     start, end = places.place(span.start), places.place(span.end)
     whole = Range(_position(start), _position(end))
@@ -140,7 +140,7 @@ def _role(reading: Reading) -> str:
 
 
 def message_name(view: View, entry: Entry) -> str:
-    """What the message says, in one line that is never empty."""
+    """The message's text on one line, never empty."""
     tools = ", ".join(filter(None, entry.result_names))
     key = ("said", view.outline.message_format)
     said = view.text.kept.once(key, view.piece(entry.span), lambda: _said(entry.reading))
@@ -178,7 +178,7 @@ def register_folding_ranges(server: TranscriptServer) -> None:
 
 
 def folding_ranges(view: View) -> list[types.FoldingRange]:
-    """Turns and messages of more than one line, by their first lines."""
+    """Folding ranges of turns and messages with several lines, by first line."""
     spans = [turn.span for turn in view.outline.turns]
     spans += [entry.span for entry in view.entries]
     found = {(fold.start_line, fold.end_line): fold for fold in _folds(view, spans)}
@@ -195,7 +195,7 @@ def _folds(view: View, spans: list[Span]) -> Iterator[types.FoldingRange]:
 MOST_SESSIONS = 200
 MOST_MESSAGES = 20
 LONGEST_SESSION_NAME = 80
-"""Characters that are shown of a message that was found: those around what matches."""
+"""Maximum characters shown of a message found, around the match."""
 
 
 def register_workspace_symbols(server: TranscriptServer) -> None:
@@ -209,7 +209,7 @@ def register_workspace_symbols(server: TranscriptServer) -> None:
 
 
 async def sessions_found(server: TranscriptServer, query: str) -> list[types.WorkspaceSymbol]:
-    """Sessions in whose names the query stands, newest first; then messages that match it, best first."""
+    """Sessions whose names contain the query, newest first; then messages that match it, best first."""
     stored = server.stored
     if stored is None:
         return []

@@ -1,4 +1,4 @@
-"""One state of a transcript, from which everything that editors ask for is worked out."""
+"""A snapshot of a transcript, from which all editor requests are answered."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sidecar.tokens.choose import counter
 from sidecar.tokens.message_cost import message_tokens
 
 MOST_COUNTED = 8 << 20
-"""Bytes of a text up to which tokens are counted; in a larger one they are estimated from its length."""
+"""Maximum bytes of a text whose tokens are counted; in larger ones they are estimated from the length."""
 BYTES_PER_TOKEN = 4
 
 
 class View:
-    """A text that does not change, so that it may be read in any thread."""
+    """An immutable text with its outline, safe to use in any thread."""
 
     def __init__(self, uri: str, text: Text, encoding: str) -> None:
         self.uri = uri
@@ -27,7 +27,7 @@ class View:
         self.places = Lines(text, encoding)
         self.outline: Outline = outline(text)
         spans = [entry.span for entry in self.outline.entries]
-        # Messages of a session that was rewound need not stand in the order in which they follow each other.
+        # In a session that was rewound, the messages may be in another order in the text.
         self._places = sorted(range(len(spans)), key=lambda index: spans[index].start)
         self._starts = [spans[index].start for index in self._places]
         self._counter = counter() if text.size <= MOST_COUNTED else None
@@ -43,15 +43,15 @@ class View:
 
     @property
     def exact(self) -> bool:
-        """Whether tokens are those of a vocabulary."""
+        """Whether tokens are counted with a vocabulary."""
         return self._counter is not None and self._counter.exact
 
     def piece(self, span: Span) -> bytes:
-        """What stands in a piece of the text."""
+        """The bytes of a span."""
         return self.text.piece(span, self.places.line(span.start))
 
     def tokens(self, entry: Entry) -> int:
-        """What the message takes of a window, in tokens."""
+        """The message's tokens in a context window."""
         counts = self._counter
         if counts is None:
             return (entry.span.end - entry.span.start) // BYTES_PER_TOKEN + 1
@@ -59,21 +59,21 @@ class View:
         return self.text.kept.once(key, self.piece(entry.span), lambda: message_tokens(entry.reading, counts))
 
     def range(self, span: Span) -> types.Range:
-        """Where a piece of the text stands."""
+        """The position range of a span."""
         places = self.places
         return types.Range(types.Position(*places.place(span.start)), types.Position(*places.place(span.end)))
 
     def first_line(self, span: Span) -> types.Range:
-        """Where the first line of a piece stands."""
+        """The position range of a span's first line."""
         end = self.places.end(span.start)
         return self.range(span if span.end <= end else Span(span.start, end))
 
     def offset(self, position: types.Position) -> int:
-        """The byte at a position."""
+        """The byte offset of a position."""
         return self.places.offset(position.line, position.character)
 
     def index_at(self, position: types.Position) -> int | None:
-        """Which message stands at a position, from 0."""
+        """The index of the message at a position, or `None`."""
         offset = self.offset(position)
         number = bisect_right(self._starts, offset) - 1
         if number < 0:
@@ -82,11 +82,11 @@ class View:
         return index if offset <= self.entries[index].span.end else None
 
     def turn_number(self, index: int) -> int:
-        """The turn of the message at an index."""
+        """The turn number of the message at an index."""
         return self._turns[index]
 
     def entries_within(self, wanted: types.Range) -> Iterator[Entry]:
-        """The messages that a range touches, in the order in which they stand."""
+        """The messages that overlap a range, in text order."""
         start, end = self.offset(wanted.start), self.offset(wanted.end)
         first = max(bisect_right(self._starts, start) - 1, 0)
         last = bisect_right(self._starts, end)

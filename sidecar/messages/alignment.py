@@ -1,10 +1,10 @@
-"""Finds the messages of a host's transcript again in the stored history.
+"""Aligns the messages of a host's transcript with the stored history.
 
-The rules of Identity are tried from the strongest to the weakest: message id, inner id, tool-call ids, time
-stamp with text, text alone. What a rule finds exactly once on both sides becomes an anchor; of anchors that
-cross, as many as possible stay (longest increasing subsequence), and the next rule works in the gaps between
-them. Text alone is trusted next to an anchor or between two of them; elsewhere only where enough of it
-agrees, so that an "ok" never makes the alignment jump.
+The rules of Identity apply from the strongest to the weakest: message id, inner id, tool-call ids, timestamp
+with text, text alone. A key that occurs exactly once on both sides becomes an anchor. Of crossing anchors,
+the longest increasing subsequence stays, and the next rule works in the gaps between anchors. Text alone is
+trusted next to an anchor or between two; elsewhere only if enough of it agrees, so that an "ok" never makes
+the alignment jump.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["LeadingKeys", "StoredItem", "TranscriptItem", "align"]
 LeadingKeys = Callable[[int], Sequence[IdentityKeys]]
 _Keys = Sequence[Hashable | None]
 _REACH = 8
-"""How many stored messages in front of an anchor may be the one that a host has merged others into."""
+"""Stored messages before an anchor that are tried as the one that a host merged others into."""
 
 
 def align(
@@ -32,14 +32,14 @@ def align(
     from_start: bool = True,
     leading_keys: LeadingKeys | None = None,
 ) -> list[int | None]:
-    """For each message of `transcript` its index in `stored`, ascending, or `None` for an unknown message.
+    """For each message of `transcript`, its index in `stored`, ascending, or `None` for an unknown message.
 
-    `whole` says that the transcript starts where the history does, or later; otherwise it is a piece that was
-    added at the end, and text alone counts only where the piece overlaps the end of what is stored.
-    `from_start` is false where `stored` lacks the beginning of the history, so that the first messages of
-    both sides need not be the same.
-    `leading_keys` gives, for an index of the transcript, the fingerprints of the message's beginnings
-    (`identity.leading_keys`): so a message is found into which the host has merged the one behind it.
+    `whole` means that the transcript starts at or after the start of the history; otherwise it is a piece
+    appended to the end, and text alone counts only where the piece overlaps the end of the stored history.
+    `from_start` is false if `stored` lacks the start of the history, so that the first messages of the two
+    sides may differ.
+    `leading_keys` returns, for an index of the transcript, the fingerprints of the message's beginnings
+    (`identity.leading_keys`), which find a message that the host merged with the following one.
     """
     known = [index for index, item in enumerate(transcript) if _identifies(item)]
     sides = Sides(stored, [transcript[index] for index in known])
@@ -49,7 +49,7 @@ def align(
     _anchor_calls_in_place(sides)
     _anchor(sides, *_stamps(sides), sides.ids_agree)
     for _ in range(2):
-        # What the first round was not sure of may stand next to an anchor in the second.
+        # A message left uncertain by the first round may be next to an anchor in the second.
         for gap in sides.gaps():
             match_text(sides, gap, whole=whole, from_start=from_start)
         _anchor_calls_in_place(sides)
@@ -62,7 +62,7 @@ def align(
 
 
 def _identifies(item: TranscriptItem) -> bool:
-    """Whether there is anything to find the message by; synthetic ones have nothing."""
+    """Whether the message has anything to match by; synthetic messages do not."""
     return item.message_id is not None or item.inner_id is not None or any(item.keys)
 
 
@@ -80,21 +80,21 @@ def _stamps(sides: Sides) -> tuple[_Keys, _Keys]:
 
 
 def _calls_with_text(sides: Sides) -> tuple[_Keys, _Keys]:
-    """Some providers use an id again in every turn; what is called, or answered, tells such calls apart."""
+    """Call ids with text, because some providers reuse ids in every turn and only the text differs."""
     stored = [(item.keys.call, item.keys.text) if item.keys.call else None for item in sides.stored]
     transcript = [(item.keys.call, item.keys.text) if item.keys.call else None for item in sides.transcript]
     return stored, transcript
 
 
 def _anchor_calls_in_place(sides: Sides) -> None:
-    """Matches equal call ids although the host changed the text, where an anchor vouches for the place."""
+    """Match equal call ids even if the host changed the text, provided that an anchor is adjacent."""
     stored = [item.keys.call or None for item in sides.stored]
     transcript = [item.keys.call or None for item in sides.transcript]
     _anchor(sides, stored, transcript, sides.same_calls_in_place)
 
 
 def _anchor(sides: Sides, stored: _Keys, transcript: _Keys, agree: Callable[[int, int, Gap], bool]) -> None:
-    """Matches what has a key that occurs once on both sides of a gap, in every gap."""
+    """In every gap, match messages whose key occurs exactly once on both sides."""
     if all(key is None for key in transcript):
         return
     for gap in sides.gaps():
@@ -111,7 +111,7 @@ def _anchor(sides: Sides, stored: _Keys, transcript: _Keys, agree: Callable[[int
 
 
 def _unique_keys(keys: _Keys, start: int, stop: int) -> dict[Hashable, int]:
-    """The index of each key between `start` and `stop`, -1 for one that occurs again."""
+    """The index of each key between `start` and `stop`; -1 for a repeated key."""
     found: dict[Hashable, int] = {}
     for index in range(start, stop):
         key = keys[index]
@@ -121,7 +121,7 @@ def _unique_keys(keys: _Keys, start: int, stop: int) -> dict[Hashable, int]:
 
 
 def _match_merged(sides: Sides, leading_keys: LeadingKeys, *, from_start: bool) -> None:
-    """Matches a message whose beginning is the stored message that is due at its place."""
+    """Match a message that begins with the stored message expected at its place."""
     for gap in sides.gaps():
         is_first = gap.stored == 0 and gap.transcript == 0
         if gap.after_anchor or (is_first and from_start):
@@ -147,48 +147,48 @@ def _match_beginning(
 
 
 class StoredItem(NamedTuple):
-    """A stored message, as alignment sees it."""
+    """A stored message, reduced to what alignment uses."""
 
     message_id: str
     host_id: str | None
-    """The message id if the host gave it, `None` where it was made up on this side."""
+    """The message id if the host assigned it; `None` if the sidecar did."""
     inner_id: str | None
     keys: IdentityKeys
     system: bool = False
 
 
 class TranscriptItem(NamedTuple):
-    """A message of the host's transcript, as alignment sees it."""
+    """A message of the host's transcript, reduced to what alignment uses."""
 
     message_id: str | None
-    """The id that came with the message, or that a stub in it names."""
+    """The id sent with the message, or named by a stub in it."""
     inner_id: str | None
     keys: IdentityKeys
     size: int = 0
-    """Characters of text: a long text that agrees is evidence in itself."""
+    """Characters of text; a long matching text is evidence in itself."""
     system: bool = False
 
 
 class Gap(NamedTuple):
-    """A stretch of both sequences in which nothing is matched yet."""
+    """A range of both sequences in which nothing is matched yet."""
 
     stored: int
     stored_stop: int
     transcript: int
     transcript_stop: int
     after_anchor: bool
-    """The pair in front of the gap is matched."""
+    """The pair before the gap is matched."""
     before_anchor: bool
-    """The pair behind the gap is matched."""
+    """The pair after the gap is matched."""
 
     @property
     def is_empty(self) -> bool:
-        """True where one side has nothing left to match."""
+        """True if one side has nothing left to match."""
         return self.stored >= self.stored_stop or self.transcript >= self.transcript_stop
 
     @property
     def is_enclosed(self) -> bool:
-        """True between two matched pairs: order alone then says much."""
+        """True between two matched pairs, where order alone is strong evidence."""
         return self.after_anchor and self.before_anchor
 
 
@@ -201,19 +201,19 @@ class Sides:
         self.stored = stored
         self.transcript = transcript
         self.found: list[int | None] = [None] * len(transcript)
-        """For each message of the transcript the index of its stored message."""
+        """For each message of the transcript, the index of its stored message."""
 
     def ids_agree(self, stored: int, transcript: int, gap: Gap) -> bool:
-        """Whether a pair does not have two message ids that the host gave and that differ."""
+        """Whether a pair does not have two different message ids, both assigned by the host."""
         del gap
         seen = self.transcript[transcript].message_id
         kept = self.stored[stored]
         return seen is None or seen == kept.message_id or kept.host_id is None
 
     def may_be_same(self, stored: int, transcript: int, gap: Gap) -> bool:
-        """Whether nothing speaks against a pair of equal text: other ids, or another time stamp.
+        """Whether no differing id or timestamp contradicts a pair of equal text.
 
-        Between two anchors another time stamp does not count: some hosts stamp anew.
+        Between two anchors a different timestamp is ignored, because some hosts renew timestamps.
         """
         if not self.ids_agree(stored, transcript, gap):
             return False
@@ -226,14 +226,14 @@ class Sides:
         return gap.is_enclosed or not (seen.keys.stamp and kept.keys.stamp)
 
     def same_text(self, stored: int, transcript: int, gap: Gap) -> bool:
-        """Whether a pair says the same, and nothing speaks against it."""
+        """Whether a pair has the same text and nothing contradicts the match."""
         text = self.transcript[transcript].keys.text
         if text == 0 or text != self.stored[stored].keys.text:
             return False
         return self.may_be_same(stored, transcript, gap)
 
     def same_calls_in_place(self, stored: int, transcript: int, gap: Gap) -> bool:
-        """Whether a pair next to an anchor has the same tool-call ids, and no other ids that differ."""
+        """Whether a pair next to an anchor has the same tool-call ids and no conflicting other ids."""
         call = self.transcript[transcript].keys.call
         if call == 0 or call != self.stored[stored].keys.call:
             return False
@@ -242,7 +242,7 @@ class Sides:
         return self.may_be_same(stored, transcript, gap._replace(after_anchor=True, before_anchor=True))
 
     def gaps(self) -> list[Gap]:
-        """The stretches between the matches, in order, those with an empty side left out."""
+        """The gaps between matches, in order, without those that have an empty side."""
         gaps: list[Gap] = []
         stored = transcript = 0
         anchored = False
@@ -255,15 +255,15 @@ class Sides:
         return [gap for gap in gaps if not gap.is_empty]
 
 
-_TELLING = 24
-"""Characters that a run of equal texts must have to be believed away from any anchor."""
+_DISTINCTIVE = 24
+"""Minimum characters of a run of equal texts to be trusted away from any anchor."""
 
 Pair = tuple[int, int]
 """Index in the stored history, index in the transcript."""
 
 
 def match_text(sides: Sides, gap: Gap, *, whole: bool, from_start: bool) -> None:
-    """Matches messages of equal text inside `gap`, the surest first."""
+    """Match messages of equal text inside `gap`, the most certain first."""
     is_first = gap.stored == 0 and gap.transcript == 0
     if gap.after_anchor or (is_first and whole and from_start):
         gap = _trim_front(sides, gap)
@@ -287,7 +287,7 @@ def _trim_front(sides: Sides, gap: Gap) -> Gap:
 
 
 def _trim_talk(sides: Sides, gap: Gap) -> Gap:
-    """The same behind leading system messages, which hosts add, rewrite, and often do not commit."""
+    """Trim the front after leading system messages, which hosts add, rewrite and often do not commit."""
     stored = _first_talk(sides.stored, gap.stored_stop)
     transcript = _first_talk(sides.transcript, gap.transcript_stop)
     if stored < gap.stored or transcript < gap.transcript:
@@ -312,7 +312,7 @@ def _is_next(sides: Sides, stored: int, transcript: int, gap: Gap) -> bool:
 
 
 def _pairs(sides: Sides, gap: Gap) -> list[Pair]:
-    """Pairs of equal text in ascending order: texts that occur once first, then what fits between them."""
+    """Pairs of equal text in ascending order: unique texts first, then matches between them."""
     found: list[Pair] = []
     open_gaps = [gap]
     while open_gaps:
@@ -345,7 +345,7 @@ def _unique_pairs(sides: Sides, part: Gap, gap: Gap) -> list[Pair]:
 
 
 def _unique_texts(texts: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """The index of each text, -1 for one that occurs again."""
+    """The index of each text; -1 for a repeated or empty text."""
     found: dict[int, int] = {}
     for text, index in texts:
         found[text] = -1 if text in found or text == 0 else index
@@ -353,7 +353,7 @@ def _unique_texts(texts: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 
 def _common_pairs(sides: Sides, part: Gap, gap: Gap) -> list[Pair]:
-    """A longest common subsequence, leaning to the anchor in front of the gap, otherwise to the end."""
+    """A longest common subsequence, biased towards the anchor before the gap, else towards the end."""
     late = not gap.after_anchor
     stored = range(part.stored, part.stored_stop)
     transcript = range(part.transcript, part.transcript_stop)
@@ -370,7 +370,7 @@ def _common_pairs(sides: Sides, part: Gap, gap: Gap) -> list[Pair]:
 
 
 def _match_bits(sides: Sides, stored: Sequence[int], transcript: Sequence[int], enclosed: bool) -> list[int]:
-    """For each message of the transcript the stored ones it may equal, as bits by place in `stored`."""
+    """For each message of the transcript, a bit set of places in `stored` that it may match."""
     texts: dict[int, int] = {}
     stamps: dict[int, int] = {}
     inner: dict[str | None, int] = {}
@@ -398,11 +398,11 @@ def _match_bits(sides: Sides, stored: Sequence[int], transcript: Sequence[int], 
 
 
 def _believable(sides: Sides, gap: Gap, pairs: list[Pair]) -> list[Pair]:
-    """The runs among `pairs` that are no chance, where the gap does not lie between two anchors.
+    """The runs among `pairs` that are unlikely to be a coincidence; all of them between two anchors.
 
-    Either enough is said, or something is said that is said once, and more than one message agrees, or the
-    run starts with the first message that the transcript has behind the anchor (ends with the last one before
-    it): then the host merely lacks messages.
+    A run counts if it has enough text. It also counts if it contains a unique text, and either several
+    messages agree or the run starts with the transcript's first message after the anchor (or ends with the
+    last one before it): then the host merely lacks messages.
     """
     if gap.is_enclosed or not pairs:
         return pairs
@@ -413,16 +413,16 @@ def _believable(sides: Sides, gap: Gap, pairs: list[Pair]) -> list[Pair]:
     runs = _runs(pairs)
     for run in reversed(runs) if backwards else runs:
         first, last = (run[-1][1], run[0][1]) if backwards else (run[0][1], run[-1][1])
-        telling = any(sides.transcript[t].keys.text in once for _, t in run)
-        telling = telling and (first == due or len(run) > 1)
-        if telling or sum(sides.transcript[t].size for _, t in run) >= _TELLING:
+        distinctive = any(sides.transcript[t].keys.text in once for _, t in run)
+        distinctive = distinctive and (first == due or len(run) > 1)
+        if distinctive or sum(sides.transcript[t].size for _, t in run) >= _DISTINCTIVE:
             kept += run
             due = last - 1 if backwards else last + 1
     return kept
 
 
 def _runs(pairs: list[Pair]) -> list[list[Pair]]:
-    """Stretches of pairs that directly follow each other on both sides."""
+    """Runs of pairs that are consecutive on both sides."""
     runs: list[list[Pair]] = []
     for stored, transcript in pairs:
         if runs and runs[-1][-1] == (stored - 1, transcript - 1):
@@ -433,7 +433,7 @@ def _runs(pairs: list[Pair]) -> list[list[Pair]]:
 
 
 def _overlap(sides: Sides, gap: Gap) -> list[Pair]:
-    """The longest beginning of the transcript that is also the end of the stored history."""
+    """Pairs of the longest prefix of the transcript that is also a suffix of the stored history."""
     if gap.stored_stop != len(sides.stored):
         return []
     for length in range(min(gap.stored_stop - gap.stored, gap.transcript_stop - gap.transcript), 0, -1):
@@ -449,11 +449,11 @@ def _take(sides: Sides, pairs: list[Pair]) -> None:
 
 
 MAX_CELLS = 120_000_000
-"""Bound for `common_subsequence`: a bit of memory for each pair of positions, 15 MB."""
+"""Limit for `common_subsequence`, which takes one bit per pair of positions: 15 MB."""
 
 
 def rising(values: Sequence[int]) -> list[int]:
-    """The positions of a longest strictly increasing subsequence of `values`."""
+    """Positions of a longest strictly increasing subsequence of `values`."""
     if all(before < after for before, after in pairwise(values)):
         return list(range(len(values)))
     tails: list[int] = []
@@ -478,10 +478,10 @@ def rising(values: Sequence[int]) -> list[int]:
 
 
 def common_subsequence(columns: int, matches: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs `(row, column)` of a longest common subsequence, the lowest columns first of all.
+    """Pairs `(row, column)` of a longest common subsequence, preferring low columns.
 
-    `matches` has for each row the set of columns it equals, as bits. Each row of the usual table is one
-    integer, whose zero bits are the columns in which the length rises.
+    `matches` has, for each row, a bit set of the columns that it matches. Each row of the usual table is one
+    integer, whose zero bits are the columns in which the length increases.
     """
     everything = (1 << columns) - 1
     vector = everything

@@ -1,4 +1,4 @@
-"""What the sidecar reads from a raw message, and what a dialect must offer."""
+"""What the sidecar reads from a raw message, and the interface of a dialect."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from sidecar.messages.marks import Marks
 
 Role = Literal["system", "user", "assistant", "tool", "other"]
-"""Neutral roles. `developer` reads as system, an unknown role as other."""
+"""Dialect-neutral roles. `developer` maps to `system`, an unknown role to `other`."""
 
 MarkKind = Literal["summary", "activityLog", "memory", "recall", "stub", "noResult", "ack", "note"]
 
 
 class MessageError(ValueError):
-    """Raised when a raw message cannot be read: no JSON object, or neither `role` nor `type`."""
+    """Raised when a raw message is not a JSON object, or has neither `role` nor `type`."""
 
     def __init__(self, reason: str, pointer: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.pointer = pointer
-        """JSON Pointer inside the message, empty for the message itself."""
+        """JSON Pointer within the message; empty for the message itself."""
 
 
 class Mark(NamedTuple):
-    """What tells a synthetic message from one that the host wrote."""
+    """Identifies a synthetic text, as opposed to one that the host wrote."""
 
     kind: MarkKind
     ref: str
-    """Whatever it stands for: a summary's node id, or the `messageId` that a stub replaces."""
+    """What the text represents: a summary's node id, or the `messageId` that a stub replaces."""
 
 
 class ToolCall(NamedTuple):
@@ -40,9 +40,9 @@ class ToolCall(NamedTuple):
     id: str
     name: str
     arguments: str
-    """The arguments as JSON text, as the message carries them."""
+    """The arguments as JSON text, exactly as in the message."""
     wire_type: str = ""
-    """The type of the call where the dialect has several, such as `custom_tool_call`."""
+    """The type of the call, if the dialect has several, such as `custom_tool_call`."""
 
 
 class ToolResult(NamedTuple):
@@ -59,31 +59,31 @@ class Media(NamedTuple):
 
     kind: Literal["image", "audio", "video", "file"]
     size: int
-    """Bytes of payload where it is inline (after base64 decoding), 0 where it is a reference."""
+    """Bytes of an inline payload after base64 decoding; 0 for a reference."""
 
 
 class Usage(NamedTuple):
-    """Token numbers that the provider reported with an assistant message."""
+    """Token counts that the provider reported with an assistant message."""
 
     input_tokens: int
-    """The whole prompt, with what the cache served and what was written to it."""
+    """Tokens of the whole prompt, including cache reads and cache writes."""
     output_tokens: int
     read_tokens: int = 0
-    """Those of the prompt that were read from the cache."""
+    """Prompt tokens read from the cache."""
     written_tokens: int = 0
-    """Those that were written to it, where the provider charges for that."""
+    """Prompt tokens written to the cache, if the provider charges for that."""
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """What one raw message says, in neutral terms."""
+    """One parsed message in dialect-neutral form."""
 
     role: Role
     wire_role: str
-    """The `role`, or the `type` where there is no role, as spelled in the message."""
+    """The `role` as spelled in the message, or the `type` if there is no role."""
     text: str = ""
-    """What a reader sees, fences of synthetic text included; parts are joined by line breaks.
+    """The visible text, including fences of synthetic text; parts are joined by line breaks.
 
-    The texts of tool results are in `results` and not repeated here.
+    The text of tool results is in `results` only.
     """
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
@@ -91,24 +91,24 @@ class Reading(Struct, frozen=True, kw_only=True):
     reasoning: str = ""
     """Reasoning or thinking text that is sent back to the provider."""
     carries_reasoning: bool = False
-    """True where the message holds reasoning or signed thinking that must stay with its call."""
+    """True if the message contains reasoning or signed thinking that must stay with its call."""
     usage: Usage | None = None
     model: str | None = None
     sender: str = ""
-    """Who of several users wrote it, where the message says so; cut to what stands on a line with a role."""
+    """Which of several users wrote it, if the message says so; shortened to fit on a line with a role."""
     timestamp_ms: int | None = None
     inner_id: str | None = None
     """An id inside the message that identifies it (protocol.md, Identity, rule 2)."""
     mark: Mark | None = None
-    """Set where the whole message is ours: made by a sidecar, handed back by a host."""
+    """Set if the whole message is ours: written by a sidecar and returned by a host."""
     ours: frozenset[str] = frozenset()
-    """The parts of `text` that are ours, each as it stands in it, fence included."""
+    """The parts of `text` that are ours, verbatim, including their fences."""
     result_marks: tuple[Mark | None, ...] = ()
-    """For each result the mark of the text of ours in its place; empty where there is none."""
+    """For each result, the mark of our text that replaces it, or `None`; empty if none is replaced."""
 
     @property
     def said(self) -> str:
-        """`text` without what in it is ours."""
+        """`text` without the parts that are ours."""
         if not self.ours:
             return self.text
         from sidecar.messages.fence import strip
@@ -117,7 +117,7 @@ class Reading(Struct, frozen=True, kw_only=True):
 
     @property
     def result_texts(self) -> list[str]:
-        """What tools have said, result by result; empty where a text of ours stands in for it."""
+        """The text of each tool result; empty for a result replaced by our text."""
         if not self.result_marks:
             return [result.text for result in self.results]
         pairs = zip(self.results, self.result_marks, strict=True)
@@ -125,14 +125,14 @@ class Reading(Struct, frozen=True, kw_only=True):
 
     @property
     def opens_turn(self) -> bool:
-        """True for a user message that carries no tool result and is not synthetic."""
+        """True for a user message without tool results that is not synthetic."""
         return self.role == "user" and not self.results and self.mark is None
 
 
 class Glance(NamedTuple):
-    """The little that the acknowledgement path needs; cheaper than a `Reading`.
+    """The few facts that acknowledging a message needs; cheaper than a `Reading`.
 
-    Text of our own is not looked for: a caller that can meet it searches for `fence.OPENING_BYTES` first.
+    Does not detect our own text: callers that may encounter it search for `fence.OPENING_BYTES` first.
     """
 
     role: Role
@@ -142,18 +142,18 @@ class Glance(NamedTuple):
 
 
 class IdentityKeys(NamedTuple):
-    """Fingerprints for rules 3 to 5 of Identity; 0 where a rule does not apply. Signed 64-bit."""
+    """Signed 64-bit fingerprints for rules 3 to 5 of Identity; 0 if a rule does not apply."""
 
     call: int
-    """Rule 3: normalised tool-call ids with the side (call or result)."""
+    """Rule 3: normalised tool-call ids and their side (call or result)."""
     stamp: int
-    """Rule 4: role, time stamp and folded text."""
+    """Rule 4: role, timestamp and folded text."""
     text: int
-    """Rule 5: role and folded text (call names and arguments, results, media included)."""
+    """Rule 5: role and folded text, including call names and arguments, results and media."""
 
 
 class Problem(Struct, frozen=True):
-    """One way in which a message list breaks the rules of its provider."""
+    """One violation of the provider's rules in a list of messages."""
 
     index: int
     rule: str
@@ -162,21 +162,21 @@ class Problem(Struct, frozen=True):
 
 
 class Send(Struct, frozen=True):
-    """Send the message at `index` of the list that was given."""
+    """Send the message at `index` of the given list."""
 
     index: int
 
 
 class Missing(Struct, frozen=True):
-    """Send a synthetic result for this call: it was interrupted, and none was recorded."""
+    """Send a synthetic result for this call, which was interrupted before a result was recorded."""
 
     call: ToolCall
     index: int
-    """The message that holds the call."""
+    """Index of the message with the call."""
 
 
 class Leave(Struct, frozen=True):
-    """Leave the message at `index` out."""
+    """Leave out the message at `index`."""
 
     index: int
     rule: str
@@ -186,35 +186,35 @@ Placement = Send | Missing | Leave
 
 
 class Dialect(Protocol):
-    """One wire format of messages: how to read it, write in it, and judge it."""
+    """One wire format of messages: reads, writes and validates it."""
 
     name: str
     keeps_lone_reasoning: bool
-    """True where reasoning may be a message of its own, which belongs to those behind it."""
+    """True if reasoning may be a separate message, which belongs to the messages after it."""
 
     def glance(self, raw: bytes) -> Glance:
         """The role and ids of one raw message.
 
         Raises:
-            MessageError: the message is no object, or has neither `role` nor `type`.
+            MessageError: the message is not an object, or has neither `role` nor `type`.
         """
         ...
 
     def marked(self, marks: Marks, *, transcript: bool = False) -> Self:
-        """The same dialect for the messages of one family of sessions: what it reads tells what is ours.
+        """The same dialect bound to one family of sessions, so that `read` recognises our own text.
 
-        `transcript` is for whole lists of a host, in which marks of the first edition count too.
+        `transcript` is for complete host lists, in which first-edition marks count too.
         """
         ...
 
     def wrap(self, mark: Mark, text: str) -> str:
-        """`text` in a fence that `read` is going to know again; for a dialect that is `marked`."""
+        """`text` in a fence that `read` will recognise; requires a dialect from `marked`."""
         ...
 
     def read(self, raw: bytes) -> Reading:
-        """Everything the sidecar understands of one raw message; what is ours in it, if it is `marked`.
+        """Parse one raw message; a dialect from `marked` also recognises our own text in it.
 
-        Members of an unexpected type inside the message are passed over, never an error.
+        Members of an unexpected type inside the message are ignored, never an error.
 
         Raises:
             MessageError: as for `glance`.
@@ -230,31 +230,31 @@ class Dialect(Protocol):
         ...
 
     def replace_results(self, raw: bytes, texts: dict[str, str]) -> bytes:
-        """The message with the text of the results for the given call ids replaced; the rest as it was."""
+        """The message with new texts for the results of the given call ids; the rest stays."""
         ...
 
     def replace_images(self, raw: bytes, text: str) -> bytes:
-        """The message with each image in its content replaced by `text`; those of results stay."""
+        """The message with each image in its content replaced by `text`; images of results stay."""
         ...
 
     def change_texts(self, raw: bytes, change: Callable[[list[str]], Sequence[str]]) -> bytes:
-        """The message with its visible texts as `change` gives them back; every other byte stays.
+        """The message with its visible texts transformed by `change`; every other byte stays.
 
-        `change` gets the text of each part, results and reasoning not among them, and gives as many back.
+        `change` receives the text of each part, except results and reasoning, and returns as many.
         """
         ...
 
     def arrange(self, readings: Sequence[Reading], *, cut: bool = False) -> list[Placement]:
         """The order in which to send a chosen list so that the provider accepts it.
 
-        Every message is named once, by `Send` or `Leave`. Calls that are open at the very end stay open;
-        an interrupted call before it gets a `Missing` for each result that was never recorded; a result
-        whose call is not in the list is left out; a displaced result moves up to its call. Arranging an
-        arranged list changes nothing. With `cut` the beginning of the history is not in the list, which
-        then must not start in the middle of a turn, whatever the provider.
+        Every message is named once, by `Send` or `Leave`. Calls that are open at the very end stay open. An
+        earlier interrupted call gets a `Missing` for each result that was never recorded. A result whose
+        call is not in the list is left out, and a displaced result moves up to its call. Arranging an
+        arranged list changes nothing. `cut` means that the list lacks the start of the history; it then must
+        not start in the middle of a turn, whatever the provider.
         """
         ...
 
     def check(self, readings: Sequence[Reading]) -> list[Problem]:
-        """What the provider would refuse, strictly; written independently of `arrange`."""
+        """Everything that the provider would refuse, judged strictly and independently of `arrange`."""
         ...

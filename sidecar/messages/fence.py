@@ -1,15 +1,15 @@
-"""The fence around synthetic text, by which it is recognised when a host hands it back.
+"""The fence around synthetic text, by which it is recognised when a host returns it.
 
-A fence looks like this, and the number is a code that only the store of the session can have made:
+A fence looks like this; the number is a code that only the session's store can generate:
 
     [ctx:summary:n12:482913057120394857]
     the content
     [/ctx]
 
-Hosts may fold the line breaks, normalise Unicode, put a bracketed time in front, append a `Runtime:` block,
-or join neighbouring messages. Inside fenced content, what looks like a fence is escaped with a backslash
-behind its bracket. Anybody can write a fence: `sidecar.messages.marks` tells which ones are ours, and every
-function here that takes fences off is told them.
+Hosts may fold line breaks, normalise Unicode, prepend a bracketed time, append a `Runtime:` block or join
+neighbouring messages. Inside fenced content, anything that looks like a fence is escaped by a backslash after
+its bracket. Anybody can write a fence: `sidecar.messages.marks` decides which ones are ours, and functions
+here that remove fences take those as `ours`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import NamedTuple, cast, get_args
 from sidecar.messages.contract import Mark, MarkKind
 
 OPENING = "[ctx:"
-"""Text without this holds no fence."""
+"""Text without this has no fence."""
 OPENING_BYTES = OPENING.encode()
-"""JSON without these bytes holds no fence: no encoder escapes any of them."""
+"""JSON without these bytes has no fence: no encoder escapes any of them."""
 DIGITS = 18
 """Digits of a code."""
 FIRST_DIGITS = 9
-"""Digits of a checksum of the first edition, which anybody could work out."""
+"""Digits of a first-edition checksum, which anybody could compute."""
 
 _CLOSING = "[/ctx]"
 _KINDS = frozenset(cast("tuple[str, ...]", get_args(MarkKind)))
-# Patterns are compiled at their first use: most processes start without meeting a fence.
+# Patterns are compiled on first use: most processes start without encountering a fence.
 _HEAD = rf"\[ctx:([A-Za-z]+):([A-Za-z0-9._~%-]*):([0-9]{{{DIGITS}}}|[0-9]{{{FIRST_DIGITS}}})\]"
 _FENCE_LIKE = r"\[(?=\\*/?ctx[:\]])"
 _ESCAPED = r"\[\\(?=\\*/?ctx[:\]])"
@@ -41,7 +41,7 @@ _PERCENT = r"(?:%[0-9A-F]{2})+"
 
 
 class Fenced(NamedTuple):
-    """One part of a text that stands in a fence, whoever made it."""
+    """One fenced part of a text, whoever wrote it."""
 
     start: int
     stop: int
@@ -51,17 +51,17 @@ class Fenced(NamedTuple):
 
 
 def enclose(mark: Mark, code: str, text: str) -> str:
-    """`text` between an opening and a closing fence that carry `mark` and `code`."""
+    """`text` between an opening fence, with `mark` and `code`, and a closing fence."""
     return f"{OPENING}{mark.kind}:{_encode(mark.ref)}:{code}]\n{_escape(text)}\n{_CLOSING}"
 
 
 def sized(mark: Mark, text: str) -> str:
-    """What has the size of `text` in its fence: for estimates, nobody takes it for ours."""
+    """`text` in a fence of the usual size but with an invalid code, for estimates."""
     return enclose(mark, "0" * DIGITS, text)
 
 
 def fences(text: str) -> list[Fenced]:
-    """The parts of `text` that stand in fences, in order, whoever made them."""
+    """The fenced parts of `text`, in order, whoever wrote them."""
     parts: list[Fenced] = []
     if OPENING not in text:
         return parts
@@ -82,7 +82,7 @@ def find(text: str, ours: Collection[str]) -> list[Fenced]:
 
 
 def strip(text: str, ours: Collection[str]) -> str:
-    """`text` without the fenced parts that are `ours`."""
+    """`text` without the fenced parts in `ours`."""
     parts = find(text, ours)
     if not parts:
         return text
@@ -96,7 +96,7 @@ def strip(text: str, ours: Collection[str]) -> str:
 
 
 def opened(text: str, ours: Collection[str]) -> str:
-    """`text` with what is fenced in it, but without those fences themselves that are `ours`."""
+    """`text` with the fences in `ours` removed and their content kept."""
     parts = find(text, ours)
     if not parts:
         return text
@@ -109,19 +109,19 @@ def opened(text: str, ours: Collection[str]) -> str:
 
 
 def whole_mark(text: str, ours: Collection[str]) -> Mark | None:
-    """The first mark of a text that is nothing but `ours` and a host's decorations."""
+    """The first mark of a text that consists only of `ours` and a host's decorations."""
     parts = find(text, ours)
     return parts[0].mark if parts and only(text, parts) else None
 
 
 def claimed_mark(text: str) -> Mark | None:
-    """What a text that is nothing but fences says to be, for whoever cannot tell whether that is so."""
+    """The first mark of a text that consists only of fences, unverified, for readers without the secret."""
     parts = [part for part in fences(text) if len(part.code) == DIGITS]
     return parts[0].mark if parts and only(text, parts) else None
 
 
 def only(text: str, parts: Collection[Fenced]) -> bool:
-    """Whether nothing but these parts and a host's decorations is in `text`."""
+    """Whether `text` consists only of these parts and a host's decorations."""
 
     position = 0
     for part in parts:
@@ -132,7 +132,7 @@ def only(text: str, parts: Collection[Fenced]) -> bool:
 
 
 def _inner(between: str) -> str:
-    """Drops the one white space that `enclose` (or a host that folds it) leaves inside each fence."""
+    """Drop the white space that `enclose`, or a host that folds it, leaves inside each fence."""
     start = 1 if between[:1].isspace() else 0
     stop = len(between) - 1 if len(between) > start and between[-1:].isspace() else len(between)
     return between[start:stop]
@@ -168,11 +168,11 @@ _RUNTIME = r"Runtime:\s+\w+=(?:(?!\n[ \t]*\n).)*"
 _LEADING_STAMP = rf"\s*{_STAMP}[ \t]+"
 _TRAILING_RUNTIME = rf"\n[ \t]*\n[ \t]*{_RUNTIME}\s*\Z"
 _ONLY_DECORATION = rf"\s*(?:\s{_RUNTIME}\s*)?(?:{_STAMP}\s*)?"
-# Compiled, and kept by `re`, when one is first needed: the first answer needs neither.
+# Compiled on first use and cached by `re`: the first answer needs none of them.
 
 
 def undecorated(text: str) -> str:
-    """`text` without the time in front of it and the `Runtime:` block behind it."""
+    """`text` without a leading time and a trailing `Runtime:` block."""
     if "[" in text:
         stamp = re.match(_LEADING_STAMP, text)
         if stamp is not None:
@@ -185,16 +185,16 @@ def undecorated(text: str) -> str:
 
 
 def is_decoration(text: str, start: int, stop: int) -> bool:
-    """Whether nothing but decorations and white space stands between two offsets of `text`."""
+    """Whether there is only decoration and white space between two offsets of `text`."""
     return re.compile(_ONLY_DECORATION, re.DOTALL).fullmatch(text, start, stop) is not None
 
 
 class Markers:
-    """Markers with these names; one that stands in a text of somebody else does not count."""
+    """Markers with these names that cannot be forged by the text they enclose."""
 
     def __init__(self, *names: str) -> None:
         self._alike = re.compile(rf"<(?=/?(?:{'|'.join(names)})\b)", re.IGNORECASE)
 
     def around(self, name: str, nonce: str, text: str) -> str:
-        """The text between the two markers of a name; nothing in it ends it."""
+        """The text between opening and closing markers of that name; markers inside it are escaped."""
         return f"<{name} id={nonce}>\n{self._alike.sub('&lt;', text)}\n</{name} id={nonce}>"

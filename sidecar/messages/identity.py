@@ -1,4 +1,4 @@
-"""Fingerprints by which a message is known again after a host has handled it."""
+"""Fingerprints that identify a message after a host has processed it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sidecar.messages.fence import OPENING_BYTES, find, is_decoration, strip, un
 from sidecar.messages.text import fold, same_id
 
 try:
-    # `hashlib` would load OpenSSL too, which takes longer than most imports of the first answer.
+    # `hashlib` would also load OpenSSL, which takes longer than most imports before the first answer.
     from _blake2 import blake2b
 except ImportError:
     from hashlib import blake2b
@@ -23,7 +23,7 @@ _FIELD = "\x1f"
 
 
 def keys(reading: Reading) -> IdentityKeys:
-    """The fingerprints of a message; synthetic messages have none but that of the call they answer."""
+    """The fingerprints of a message; a synthetic message has only that of the call it answers."""
     call = _call_key(reading)
     if reading.mark is not None:
         return IdentityKeys(call, 0, 0) if call else _NONE
@@ -33,10 +33,10 @@ def keys(reading: Reading) -> IdentityKeys:
 
 
 def leading_keys(reading: Reading, limit: int = 8) -> list[IdentityKeys]:
-    """The fingerprints that the beginning of a message would have on its own.
+    """The fingerprints that beginnings of a message would have on their own.
 
-    Hosts merge a message into the one before it; the message before it is then found by its part of the
-    text. Cuts are tried at the first `limit` line breaks, and behind the first call or result.
+    When a host merges a message into the previous one, these find the previous one by its part of the text.
+    Tries cuts at the first `limit` line breaks, and after the first call or result.
     """
     if reading.mark is not None:
         return []
@@ -55,18 +55,17 @@ def leading_keys(reading: Reading, limit: int = 8) -> list[IdentityKeys]:
 
 
 def same_text(a: Reading, b: Reading) -> bool:
-    """Whether two messages of one id say the same: role, text, calls, results and media."""
+    """Whether two messages with one id agree in role, text, calls, results and media."""
     if a.mark is not None or b.mark is not None:
         return a.mark == b.mark and fold(a.text) == fold(b.text)
     return _said(a) == _said(b)
 
 
 def reuses_id(a: Reading, b: Reading) -> bool:
-    """Whether two messages with one inner id are two messages after all.
+    """Whether two messages that share an inner id are in fact different messages.
 
-    Some providers give responses short random ids that come up again, or the same one always: a reply at
-    another time is then another message. A user's message has to say something else too, since hosts that try
-    again keep its key.
+    Some providers give responses short random ids that recur, or always the same id, so a reply at another
+    time is another message. A user's message must also differ in text, because retrying hosts keep its key.
     """
     if a.timestamp_ms is None or b.timestamp_ms is None or a.timestamp_ms == b.timestamp_ms:
         return False
@@ -74,16 +73,16 @@ def reuses_id(a: Reading, b: Reading) -> bool:
 
 
 def stub_refs(reading: Reading) -> list[str]:
-    """The ids of the stored messages whose results or images are stubs in this one, each once.
+    """The ids, without duplicates, of stored messages whose results or images are stubs in this one.
 
-    `stands_in` tells whether it is made of them.
+    `stands_in` checks whether it consists of them.
     """
     marks = [*reading.result_marks, *(part.mark for part in find(reading.text, reading.ours))]
     return list(dict.fromkeys(mark.ref for mark in marks if mark and mark.kind == "stub"))
 
 
 def stands_in(reading: Reading, wholes: Sequence[Reading]) -> bool:
-    """Whether nothing is in a message but what is in `wholes`, and stubs for results or images of them."""
+    """Whether a message has only content of `wholes` and stubs for their results or images."""
     said = _plain(reading.said)
     if said and said not in (_plain(whole.said) for whole in wholes):
         return False
@@ -98,7 +97,7 @@ def stands_in(reading: Reading, wholes: Sequence[Reading]) -> bool:
 
 
 def without_stubs(reading: Reading) -> Reading:
-    """The reading with what looks like stubs taken for what it says."""
+    """The reading with its stubs treated as ordinary text."""
     stubs = {
         reading.text[p.start : p.stop] for p in find(reading.text, reading.ours) if p.mark.kind == "stub"
     }
@@ -111,7 +110,7 @@ def without_stubs(reading: Reading) -> Reading:
 
 
 def size(reading: Reading) -> int:
-    """Roughly how many characters a message says: what makes its text telling."""
+    """Approximate characters of a message, which measure how distinctive it is."""
     calls = sum(len(call.name) + len(call.arguments) for call in reading.calls)
     return len(reading.text) + calls + sum(len(result.text) for result in reading.results)
 
@@ -147,7 +146,7 @@ def _plain(text: str) -> str:
 
 
 def _canonical(arguments: str) -> str:
-    """Hosts re-encode arguments: order of keys and white space do not count."""
+    """Arguments in a canonical form: hosts re-encode them, so key order and white space do not matter."""
     if arguments in ("", "{}"):
         return arguments
     try:
@@ -186,19 +185,19 @@ def _hash(text: str) -> int:
 
 
 def own_words(text: str, ours: Collection[str] = ()) -> str:
-    """`text` without what hosts have put around it, and without the parts that are `ours`."""
+    """`text` without decorations added by hosts and without the parts in `ours`."""
     return undecorated(strip(text, ours)).strip()
 
 
 def says(reading: Reading, prompt: str, ours: Collection[str] = ()) -> bool:
-    """Whether with this message the user asks `prompt`, of which the parts in `ours` are."""
+    """Whether this message is the user's `prompt`, ignoring the parts of the prompt in `ours`."""
     if fold(reading.text) == fold(prompt):
         return True
     return fold(own_words(reading.text, reading.ours)) == fold(own_words(prompt, ours))
 
 
 def has_appendix(reading: Reading) -> bool:
-    """Whether nothing of ours is in a text but memory, or what was recalled, behind the words of the user."""
+    """Whether the only text of ours in a message is memory or recalled text after the user's words."""
     text = reading.text
     parts = find(text, reading.ours)
     if not parts or not text[: parts[0].start].strip():
@@ -211,7 +210,7 @@ def has_appendix(reading: Reading) -> bool:
 
 
 def is_same_appended(dialect: Dialect, before: bytes, now: bytes) -> bool:
-    """Whether `now` is the message `before` with an appendix that this did not have."""
+    """Whether `now` is the message `before` with an added appendix of ours."""
     if OPENING_BYTES not in now or OPENING_BYTES in before:
         return False
     try:

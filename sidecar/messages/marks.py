@@ -1,13 +1,13 @@
-"""Tells which fenced texts are ours: those whose code the store of their session has made.
+"""Recognises our own fenced texts by their code, which only the session's store can generate.
 
-The code is a keyed hash over kind, reference and content. The key comes from a secret of the store, which
-never leaves it, and from the session that the history began with: a fence of one conversation is plain text
-in every other one, but its forks know it.
+The code is a keyed hash of kind, reference and content. The key derives from a secret that never leaves the
+store, and from the session with which the history began. A fence of one conversation is thus plain text in
+every other one, except in its forks.
 """
 
 from __future__ import annotations
 
-# `hashlib` would load OpenSSL, which costs more than all other imports of the first answer together.
+# `hashlib` would load OpenSSL, which costs more than all other imports before the first answer combined.
 from _blake2 import blake2b
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
@@ -43,38 +43,38 @@ _ROLES: Mapping[MarkKind, tuple[Role, ...]] = {
     "ack": ("assistant",),
     "noResult": (),
 }
-"""Roles in whose text a kind of mark stands; `stub` and `noResult` stand in results of tools too."""
+"""Roles in whose text each kind of mark is valid; `stub` and `noResult` are also valid in tool results."""
 _FIRST_ROLES: Mapping[MarkKind, tuple[Role, ...]] = {**_ROLES, "activityLog": ("user", "assistant")}
 
 
 class Marks:
-    """Makes and knows the fences of one family: a session with all that were forked from it.
+    """Writes and recognises the fences of one family: a session and all its forks.
 
-    `secrets` are those of the store: fences are made with the first, and known by each of them. `root` names
-    the session that the family began with.
+    `secrets` are the store's: the first writes fences, and each of them recognises fences. `root` names the
+    session with which the family began.
     """
 
     def __init__(self, secrets: Sequence[bytes], root: str, first_edition: bool = False) -> None:
         self._secrets = secrets
         self._root = root
         self._first_edition = first_edition
-        """Whether the family has messages from before codes had a key."""
+        """Whether the family has messages from the first edition, whose codes had no key."""
         self._keys: list[bytes] = []
 
     def follow(self, root: str, first_edition: bool) -> None:
-        """Be those of this family from now on: which it is shows once a session is stored."""
+        """Switch to this family, which is known only once the session is stored."""
         if root != self._root:
             self._root, self._keys = root, []
         self._first_edition = first_edition
 
     def wrap(self, mark: Mark, text: str) -> str:
-        """`text` in a fence that this family is going to know again."""
+        """`text` in a fence that this family recognises."""
         return enclose(mark, _code(self._family_keys()[0], mark, text), text)
 
     def ours(self, text: str, role: Role, *, transcript: bool = False) -> frozenset[str]:
-        """The fenced parts in the text of a message of this role that are ours, each as it stands.
+        """Our fenced parts, verbatim, in the text of a message with this role.
 
-        In a host's whole `transcript`, a text that is nothing but a fence of the first edition is ours too.
+        In a complete host `transcript`, a text that is only a first-edition fence is ours too.
         """
         if OPENING not in text:
             return frozenset()
@@ -86,7 +86,7 @@ class Marks:
         return frozenset(text[part.start : part.stop] for part in known)
 
     def result_mark(self, result: ToolResult, *, transcript: bool = False) -> Mark | None:
-        """The mark of a text of ours in the place of a result; `None` for what a tool has said."""
+        """The mark of a result that our text replaces; `None` for a tool's own result."""
         parts = fences(result.text)
         if len(parts) != 1 or not only(result.text, parts):
             return None
@@ -106,7 +106,7 @@ class Marks:
         return any(_code(key, part.mark, part.content) == part.code for key in keys)
 
     def _wrote(self, part: Fenced) -> bool:
-        """Whether the first edition may have made the fence; anybody else may have, too."""
+        """Whether the fence is a valid first-edition fence, which anybody could have written."""
         return self._first_edition and part.code == _checksum(part.mark, part.content)
 
     def _family_keys(self) -> list[bytes]:
@@ -120,15 +120,15 @@ class Marks:
 
 
 def issued(reader: Dialect, raw: bytes) -> list[str]:
-    """The fenced parts in the text of a message that are ours, for whoever reads it without the secret.
+    """Our fenced parts in the text of a message, for readers without the secret.
 
-    `reader` is marked for the family of the message.
+    `reader` is the dialect marked for the message's family.
     """
     return sorted(reader.read(raw).ours) if OPENING_BYTES in raw else []
 
 
 def without_issued(reader: Dialect, raw: bytes, parts: Collection[str]) -> bytes | None:
-    """The message without these fenced parts, else byte for byte; `None` where nothing else is said."""
+    """The message without these fenced parts, otherwise unchanged; `None` if nothing else remains."""
     if not parts:
         return raw
     made = reader.change_texts(raw, lambda texts: [strip(text, parts) for text in texts])
@@ -138,18 +138,18 @@ def without_issued(reader: Dialect, raw: bytes, parts: Collection[str]) -> bytes
 
 
 def general_root(root: str) -> str:
-    """In the place of a family's name: for memory that a host asks for without naming a session."""
+    """The root used for memory that a host requests without naming a session."""
     return root[: root.rindex("\x1f") + 1] if "\x1f" in root else root
 
 
 class Marking:
-    """What dialects share: with the marks of a session, they tell what in a message is ours."""
+    """Shared by the dialects: recognises our own text in a message by the marks of a session."""
 
     marks: Marks | None = None
     _transcript = False
 
     def marked(self, marks: Marks, *, transcript: bool = False) -> Self:
-        """The same dialect for the messages of one family; `transcript` for the whole list of its host."""
+        """As `Dialect.marked`."""
         made = copy(self)
         made.marks, made._transcript = marks, transcript
         return made
@@ -157,11 +157,11 @@ class Marking:
     def wrap(self, mark: Mark, text: str) -> str:
         """As `Dialect.wrap`."""
         if self.marks is None:
-            raise ValueError("nobody has said whose marks these are")
+            raise ValueError("the dialect has no marks; use marked() first")
         return self.marks.wrap(mark, text)
 
     def _recognised(self, raw: bytes, reading: Reading) -> Reading:
-        """The reading with what in it is ours."""
+        """The reading with our own text recognised."""
         if self.marks is None or OPENING_BYTES not in raw:
             return reading
         ours = self.marks.ours(reading.text, reading.role, transcript=self._transcript)
@@ -177,7 +177,7 @@ class Marking:
 
 
 def _message_mark(reading: Reading, ours: frozenset[str], marks: Sequence[Mark | None]) -> Mark | None:
-    """The mark of a message in which nothing is said but what is ours, otherwise `None`."""
+    """The mark of a message that consists only of our text, else `None`."""
     if reading.calls or reading.media or not all(marks):
         return None
     said = whole_mark(reading.text, ours) if reading.text.strip() else None
@@ -193,7 +193,7 @@ def _code(key: bytes, mark: Mark, content: str) -> str:
 
 
 def _checksum(mark: Mark, content: str) -> str:
-    """What stood in the place of the code in the first edition."""
+    """The checksum that the first edition used in place of the code."""
     from zlib import crc32
 
     subject = f"{mark.kind}\n{mark.ref}\n{fold(content)}"

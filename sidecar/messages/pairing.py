@@ -1,4 +1,4 @@
-"""Which messages belong together: a call and its results, units that are sent or left out whole, turns."""
+"""Groups messages: calls with their results, units that are sent or left out as a whole, turns."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from sidecar.messages.text import same_id
 
 
 class CallPlace(NamedTuple):
-    """Where a call stands: the message, and which of its calls."""
+    """Location of a call: indices of the message and of the call within it."""
 
     message: int
     number: int
 
 
 class Pairing(NamedTuple):
-    """Which call each result answers, and which calls no result answers."""
+    """Which call each result answers, and which calls are unanswered."""
 
     answers: dict[int, list[CallPlace | None]]
-    """For each message with results, the call of each result; `None` for a result without one."""
+    """For each message with results, the call of each result; `None` for a result without a call."""
     unanswered: dict[int, list[int]]
-    """For each message with calls that were not answered, the numbers of those calls."""
+    """For each message with unanswered calls, the numbers of those calls."""
 
 
 def pair(readings: Sequence[Reading], without: Collection[int] = ()) -> Pairing:
-    """Pairs every result with the nearest call before it that has its id and is still open.
+    """Pair every result with the nearest preceding open call that has its id.
 
-    Ids are compared by letters and digits; of several open calls, one that is spelled alike comes first.
-    Messages whose index is in `without` are treated as absent.
+    Ids are compared by letters and digits; of several open calls, one with the identical id takes precedence.
+    Messages whose index is in `without` are ignored.
     """
     waiting: dict[str, list[CallPlace]] = {}
     answers: dict[int, list[CallPlace | None]] = {}
@@ -50,9 +50,9 @@ def pair(readings: Sequence[Reading], without: Collection[int] = ()) -> Pairing:
 
 
 def superseded(readings: Sequence[Reading], without: Collection[int] = ()) -> set[int]:
-    """The messages of results that a later message repeats, and adds to: a host has merged them into it.
+    """Indices of result messages that a later message repeats and extends, since a host merged them into it.
 
-    The later one must have a call for each of its results.
+    Every result in the later message must have a call.
     """
     called: set[str] = set()
     answered: dict[str, int] = {}
@@ -86,18 +86,18 @@ def _take(readings: Sequence[Reading], waiting: dict[str, list[CallPlace]], call
 
 
 class Unit(NamedTuple):
-    """One message, or a call with its results and the reasoning that belongs to it."""
+    """One message, or a call with its results and its reasoning."""
 
     indices: tuple[int, ...]
-    """The messages of the unit, ascending; another unit's may stand between them."""
+    """Indices of the unit's messages, ascending; messages of other units may be in between."""
     complete: bool
-    """True where every call has its result and every result its call."""
+    """True if every call has its result and every result its call."""
     open: bool
-    """True where calls wait for results and nothing comes after the unit: the model is at work."""
+    """True if calls await results and the unit is last: the turn is still in progress."""
 
 
 def units(readings: Sequence[Reading]) -> list[Unit]:
-    """The units of a list of messages, ordered by their first message; every message is in one."""
+    """The units of a list, ordered by their first message; every message is in exactly one."""
     pairing = pair(readings, superseded(readings))
     roots = _joined_reasoning(readings)
     broken: set[int] = set()
@@ -121,7 +121,7 @@ def units(readings: Sequence[Reading]) -> list[Unit]:
 
 
 def _joined_reasoning(readings: Sequence[Reading]) -> list[int]:
-    """A root for each message; reasoning on its own shares one with the model's messages behind it."""
+    """A root for each message; separate reasoning shares one with the assistant messages after it."""
     roots = list(range(len(readings)))
     start = -1
     for index, reading in enumerate(readings):
@@ -136,7 +136,7 @@ def _joined_reasoning(readings: Sequence[Reading]) -> list[int]:
 
 
 def only_reasons(reading: Reading) -> bool:
-    """Whether a message is nothing but reasoning."""
+    """Whether a message consists only of reasoning."""
     return reading.carries_reasoning and not (reading.calls or reading.media or reading.text.strip())
 
 
@@ -157,8 +157,8 @@ def turn_numbers(
 ) -> list[int]:
     """The turn of each message, from 1.
 
-    `heartbeats` holds the indices of heartbeat messages; `after` is the newest turn of the messages in front
-    of these, 0 where there are none.
+    `heartbeats` has the indices of heartbeat messages; `after` is the newest turn of the preceding messages,
+    0 if there are none.
     """
     numbers: list[int] = []
     turn = after

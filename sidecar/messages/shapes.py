@@ -1,7 +1,7 @@
-"""Which formats a message has the shape of, ours and those of other programs.
+"""Detects the formats that a message matches, our dialects and those of other programs.
 
-A message is opaque to the sidecar, and no dialect refuses one for what it holds. Whoever names a format,
-though, or leaves it to be found out, wants to hear that the messages are of another.
+A message is opaque to the sidecar, and no dialect refuses one for its content. But users who name a format,
+or have it detected, want to know if the messages are in another one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _AI_SDK_PARTS = frozenset(
 )
 _OPENAI_PARTS = frozenset(("text", "image_url", "input_audio", "video_url", "audio", "file", "refusal"))
 _OPENAI_MEMBERS = frozenset(("tool_calls", "function_call", "refusal", "audio"))
-"""Members of an assistant's message that needs no content."""
+"""Members that make `content` optional in an assistant's message."""
 _RESPONSES_PARTS = frozenset(
     (
         *("input_text", "output_text", "input_image", "input_file", "input_audio"),
@@ -46,9 +46,9 @@ _OPENCLAW_PARTS = frozenset(("text", "image", "thinking", "toolCall"))
 
 
 def shapes(raw: bytes) -> frozenset[str]:
-    """The formats whose rules the message keeps: dialects, and those in `FOREIGN`; empty where it keeps none.
+    """The formats, dialects and those in `FOREIGN`, that the message matches; may be empty.
 
-    A message of plain text keeps the rules of several.
+    A message of plain text matches several.
     """
     found = members(raw)
     if found is None:
@@ -58,13 +58,13 @@ def shapes(raw: bytes) -> frozenset[str]:
 
 
 def contradiction(raw: bytes, message_format: str) -> str | None:
-    """The format that the message is of where it is not `message_format`; `None` where nothing says so."""
+    """The actual format of a message that does not match `message_format`; `None` if none is evident."""
     found = shapes(raw)
     return None if not found or message_format in found else sorted(found)[0]
 
 
 class _Message:
-    """What tells formats apart."""
+    """The features that distinguish formats."""
 
     def __init__(self, found: dict[str, Raw]) -> None:
         self.names = {name for name, value in found.items() if bytes(value) != b"null"}
@@ -73,14 +73,14 @@ class _Message:
         content = bytes(found.get("content", b""))
         self.is_text = content[:1] == b'"'
         self.kinds = _kinds(content)
-        """The types of the content's parts; `None` where it is no list of parts."""
+        """The types of the content's parts; `None` if it is not a list."""
         self.parts = _kinds(bytes(found.get("parts", b"")))
         self.is_plain = self.parts is None and "toolInvocations" not in self.names
-        """Whether it has no member that only other programs use for what a message says."""
+        """Whether it has no content member that only other programs use."""
         self.constructs = bytes(found.get("id", b"")) if self.type == "constructor" else b""
 
     def holds(self, known: Callable[[str], bool]) -> bool:
-        """Whether there is content, and it has no other parts than known ones."""
+        """Whether there is content, and all its parts are known."""
         return self.is_text or (self.kinds is not None and all(map(known, self.kinds)))
 
 
@@ -94,7 +94,7 @@ def _openai(message: _Message) -> bool:
     if calls and message.kinds is None:
         return True
     speaks = message.role in ("system", "developer", "user", "assistant")
-    # Some proxies pass the thinking of other models on in front of calls.
+    # Some proxies pass on the thinking of other models before calls.
     return speaks and message.holds(lambda kind: kind in _OPENAI_PARTS or (calls and kind == "thinking"))
 
 
@@ -172,7 +172,7 @@ _SHAPES: dict[str, Callable[[_Message], bool]] = {
 
 
 def _kinds(raw: bytes) -> tuple[str, ...] | None:
-    """The types of the parts in a list, empty for a part without one; `None` where `raw` is no list."""
+    """The types of a list's parts, empty for a part without type; `None` if `raw` is not a list."""
     found = items(raw) if raw[:1] == b"[" else None
     if found is None:
         return None

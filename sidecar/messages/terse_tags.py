@@ -1,9 +1,9 @@
-"""Finds `<terse>` tags in text, in whole texts as in streams.
+"""Finds `<terse>` tags in complete texts and in streams.
 
-An assistant ends its answer with `<terse>what was done</terse>`. A tag is read without regard to case, in
-ASCII. It begins at the nearest opening before its closing. What is not closed, and everything in a code
-fence, is text; a fence that begins while a tag is open leaves that tag unclosed. A fence is a line that
-begins, after any indentation, with three or more backticks or tildes; a line of at least as many ends it.
+An assistant ends its answer with `<terse>what was done</terse>`. Tags are ASCII and case-insensitive. A tag
+begins at the nearest opening before its closing. Unclosed tags, and everything in a code fence, are text; a
+fence that begins inside an open tag leaves the tag unclosed. A fence is a line that begins, after any
+indentation, with three or more backticks or tildes; a line of at least as many ends it.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from typing import Literal, NamedTuple
 OPENING = "<terse>"
 CLOSING = "</terse>"
 _NAME = b"terse"
-"""JSON without these letters, in any case, holds no tag: no encoder escapes them."""
+"""JSON without these letters, in any case, has no tag: no encoder escapes them."""
 
 _SHORTEST_FENCE = 3
 _BLANKS = re.compile(r"[ \t\r]*")
 _NEXT = re.compile(r"[<\n]")
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-"""Control characters and everything that some reader takes for the end of a line."""
+"""Control characters and everything that some program treats as a line break."""
 
 _Line = Literal["indent", "run", "trail", "text"]
 
 
 class Tag(NamedTuple):
-    """One tag of a text, as offsets in characters."""
+    """One tag in a text; offsets are in characters."""
 
     start: int
     stop: int
-    """Behind the closing."""
+    """End of the closing."""
     content: str
-    """What stands between opening and closing."""
+    """The text between opening and closing."""
 
 
 class TerseStripper:
-    """Takes tags out of a text that arrives in pieces, so that no part of a tag is ever shown.
+    """Removes tags from a text that arrives in pieces, so that no part of a tag is ever shown.
 
-    Any pieces of a text give, joined, what `strip_tags` gives for the whole.
+    However a text is split, the joined output equals `strip_tags` of the whole.
     """
 
     def __init__(self) -> None:
         self._scanner = _Scanner()
         self._held: list[str] = []
         self._given = 0
-        """Characters of the whole text that were given back or left out."""
+        """Characters of the whole text already returned or removed."""
 
     def feed(self, chunk: str) -> str:
-        """What can be shown of the text up to here and was not given back before."""
+        """The text up to here that can be shown and was not returned yet."""
         self._held.append(chunk)
         tags = list(self._scanner.feed(chunk))
         if not tags and self._scanner.decided == self._given:
@@ -57,7 +57,7 @@ class TerseStripper:
         return self._release("".join(self._held), tags, self._scanner.decided)
 
     def close(self) -> str:
-        """The rest: what looked like the beginning of a tag and was none."""
+        """The rest: text held back because it might have begun a tag."""
         held = "".join(self._held)
         return self._release(held, [], self._given + len(held))
 
@@ -72,7 +72,7 @@ class TerseStripper:
 
 
 def may_have_tags(raw: bytes) -> bool:
-    """Whether a message may hold a tag, told from its bytes; false is certain."""
+    """Whether a message may contain a tag, judging by its bytes; false is certain."""
     return _NAME in raw.lower()
 
 
@@ -87,12 +87,12 @@ def find_tags(text: str) -> list[Tag]:
 
 
 def strip_tags(text: str) -> str:
-    """The text without its tags; everything else stays, white space too."""
+    """The text without its tags; everything else stays, including white space."""
     return strip_parts([text])[0]
 
 
 def strip_parts(parts: Sequence[str]) -> list[str]:
-    """The parts of one message's text without tags; parts are read as if line breaks joined them."""
+    """The text parts of one message without tags; tags are found as if line breaks joined the parts."""
     tags = find_tags("\n".join(parts))
     stripped: list[str] = []
     begin = 0
@@ -110,36 +110,36 @@ def strip_parts(parts: Sequence[str]) -> list[str]:
 
 
 def summaries(text: str) -> list[str]:
-    """What the tags of an assistant's text say, each on one line; empty tags say nothing."""
+    """The contents of the tags in an assistant's text, one line each; empty tags are skipped."""
     lines = (one_line(tag.content) for tag in find_tags(text))
     return [line for line in lines if line]
 
 
 def one_line(text: str) -> str:
-    """The text with line breaks and control characters, and the blanks around them, as one space each."""
+    """The text with each run of line breaks, control characters and adjacent blanks as one space."""
     parts = (part.strip() for part in _BREAKS.split(text))
     return " ".join(part for part in parts if part)
 
 
 class _Scanner:
-    """Tells tags from text while the text arrives; positions count from its very beginning."""
+    """Separates tags from text as the text arrives; positions count from its start."""
 
     def __init__(self) -> None:
         self.decided = 0
-        """What stands before this position is text, but for the tags that were reported."""
+        """Everything before this position is text, except the tags already reported."""
         self._seen = 0
-        """Position behind everything that was taken in."""
+        """Position after all text received."""
         self._partial = ""
-        """The newest characters, where they may become an opening or a closing."""
+        """The newest characters, if they may become an opening or a closing."""
         self._open: int | None = None
         """Where the open tag begins."""
         self._line: _Line = "indent"
         self._run = ("", 0)
-        """The character that the line begins with, and how often."""
+        """The character that the line begins with, and how often it repeats."""
         self._fence: tuple[str, int] | None = None
 
     def feed(self, chunk: str) -> Iterator[tuple[int, int]]:
-        """Start and stop of every tag that is complete now and was not before."""
+        """Start and stop of every tag that the chunk completes."""
         text, self._partial = self._partial + chunk, ""
         base = self._seen - (len(text) - len(chunk))
         self._seen = base + len(text)
@@ -152,7 +152,7 @@ class _Scanner:
         self.decided = self._seen - len(self._partial) if self._open is None else self._open
 
     def _within(self, text: str, at: int, base: int) -> Generator[tuple[int, int], None, int]:
-        """Goes on in a line that is no fence, up to the next tag or line break."""
+        """Scan a line that is not a fence, up to the next tag or line break."""
         found = text.find("\n", at) if self._fence else _next(text, at)
         if found < 0:
             return len(text)
@@ -175,7 +175,7 @@ class _Scanner:
         return found + 1
 
     def _at_start(self, text: str, at: int) -> int:
-        """Goes on where it is still open whether the line begins or ends a fence."""
+        """Scan the start of a line, which may yet begin or end a fence."""
         if self._line == "run":
             return self._count_run(text, at)
         at = _after_blanks(text, at)
@@ -223,7 +223,7 @@ def _after_blanks(text: str, at: int) -> int:
 
 
 def _begins(text: str, at: int, mark: str) -> Literal["yes", "no", "maybe"]:
-    """Whether `mark` stands at a place, or the end of the text comes before that can be told."""
+    """Whether `mark` is at a position; `maybe` if the text ends too early to decide."""
     piece = text[at : at + len(mark)]
     if not piece.isascii() or piece.lower() != mark[: len(piece)]:
         return "no"

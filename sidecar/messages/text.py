@@ -1,4 +1,4 @@
-"""What a message says, as plain text: folded for comparison, for people, for search."""
+"""The plain text of a message: folded for comparison, for people, for search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sidecar.messages.contract import Dialect, MessageError, Reading, ToolCall
 
 
 def fold(text: str) -> str:
-    """`text` in NFC, every run of white space as one blank, none at the ends."""
+    """`text` in NFC with every run of white space as one blank, and none at the ends."""
     if not text.isascii():
         text = normalize("NFC", text)
     if text.isprintable() and "  " not in text:
@@ -22,16 +22,16 @@ def fold(text: str) -> str:
 
 @lru_cache(8192)  # every answer compares the ids of all its messages
 def same_id(call_id: str) -> str:
-    """The letters and digits of a tool-call id, all that hosts leave of it; the id itself if it has none."""
+    """The letters and digits of a tool-call id, all that some hosts keep; the whole id if it has none."""
     if call_id.isalnum():
         return call_id
     return "".join(filter(str.isalnum, call_id)) or call_id
 
 
 def plain_text(reading: Reading) -> str:
-    """What the message says: visible text, calls as `name(arguments)`, results as text, one below the other.
+    """The message as lines: visible text, calls as `name(arguments)`, results as text.
 
-    Synthetic parts and reasoning are left out; media stand as `[image]`.
+    Synthetic parts and reasoning are left out; media appear as, for example, `[image]`.
     """
     parts = [reading.said.strip()]
     parts += [f"{call.name}({call.arguments})" for call in reading.calls]
@@ -41,17 +41,17 @@ def plain_text(reading: Reading) -> str:
 
 
 class SearchableText(NamedTuple):
-    """What is searched of one message."""
+    """The searchable content of one message."""
 
     text: str
     tools: tuple[str, ...]
-    """Names of the tools that are called or answered, as far as the message names them."""
+    """Names of the tools called or answered, if the message has them."""
 
 
 def searchable(dialect: Dialect, raw: bytes) -> SearchableText:
-    """Visible text, calls as `name(arguments)`, and results, one below the other; text of our own left out.
+    """Visible text, calls as `name(arguments)` and results, on separate lines, without our own text.
 
-    Escapes inside arguments are resolved. A message that cannot be read is searched as it is.
+    Escapes inside arguments are resolved. An unreadable message is searched as raw text.
     """
     try:
         reading = dialect.read(raw)
@@ -76,7 +76,7 @@ def _arguments(call: ToolCall) -> str:
 
 
 def _plain(value: object) -> str:
-    """Like JSON, with strings as they read."""
+    """The value like JSON, but with unescaped strings."""
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What the API of a provider accepts: problems of a list of messages, and the list arranged without them."""
+"""What a provider's API accepts: finds problems in a list of messages, and arranges it without them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sidecar.messages.text import same_id
 
 
 class ProviderRules(Struct, frozen=True, kw_only=True):
-    """In which points providers differ."""
+    """The points in which providers differ."""
 
     merges_neighbours: bool
-    """Neighbouring messages of the model count as one: their calls are answered behind the last of them."""
+    """Consecutive assistant messages count as one: results follow the last of them."""
     compares_ids_exactly: bool
-    """A result must spell its call's id alike; otherwise the host is known to respell both."""
+    """A result's id must be identical to its call's; false if the host is known to rewrite both."""
     starts_with_user: bool
-    """The first message that is no system message must be a user's."""
+    """The first message other than system messages must be a user's."""
     keeps_lone_reasoning: bool
-    """A message of nothing but reasoning belongs to the one behind it; otherwise it counts as empty."""
+    """A message with only reasoning belongs to the one after it; if false, it counts as empty."""
     unanswerable: frozenset[str] = frozenset()
-    """Types of calls whose result is no text, so that nothing can stand in for one that is missing."""
+    """Types of calls whose result is not text, so that a missing one cannot be substituted."""
 
 
 RULES = {
@@ -47,7 +47,7 @@ RULES = {
         keeps_lone_reasoning=False,
     ),
 }
-"""By dialect."""
+"""The rules of each dialect."""
 
 _SPEAKING = frozenset(("system", "developer", "user", "assistant"))
 
@@ -56,9 +56,9 @@ class _Group(Struct):
     heads: list[int]
     call_ids: set[str] = field(default_factory=set[str])
     answers: list[int] = field(default_factory=list[int])
-    """Messages that hold results and nothing else, in order."""
+    """Messages with only results, in order."""
     mixed: list[int] = field(default_factory=list[int])
-    """Messages in which something is said behind the results."""
+    """Messages with other content after their results."""
 
 
 def arrange(readings: Sequence[Reading], rules: ProviderRules, *, cut: bool) -> list[Placement]:
@@ -81,9 +81,9 @@ def arrange(readings: Sequence[Reading], rules: ProviderRules, *, cut: bool) -> 
 
 
 def _unfit(readings: Sequence[Reading], rules: ProviderRules) -> dict[int, str]:
-    """What no company makes acceptable: empty messages, and messages that use one call id twice.
+    """Messages that are invalid in any context: empty ones, and ones that use a call id twice.
 
-    Of two messages with the same result, the one that has more stays.
+    Of two messages with the same result, the one with more results stays.
     """
     left: dict[int, str] = {}
     for index, reading in enumerate(readings):
@@ -97,7 +97,7 @@ def _unfit(readings: Sequence[Reading], rules: ProviderRules) -> dict[int, str]:
 
 
 def is_empty(reading: Reading, keeps_lone_reasoning: bool) -> bool:
-    """Whether a message of a role that speaks says nothing."""
+    """Whether a system, developer, user or assistant message has no content."""
     if reading.wire_role not in _SPEAKING or reading.calls or reading.results or reading.media:
         return False
     if keeps_lone_reasoning and reading.carries_reasoning:
@@ -140,7 +140,7 @@ def _answered(
     index: int,
     more: dict[int, str],
 ) -> _Group | None:
-    """Puts a message with results into the group that it answers, or names the rule against it."""
+    """Add a message with results to the group that it answers, or record the rule it breaks."""
     group: _Group | None = None
     for result, place in zip(readings[index].results, pairing.answers[index], strict=True):
         if place is None:
@@ -166,7 +166,7 @@ def _answered(
 
 
 def _headless(readings: Sequence[Reading], groups: list[_Group], needs_user: bool) -> dict[int, str]:
-    """Messages of the model in front of the first one that may open a list."""
+    """Assistant messages before the first message that may open the list."""
     if not needs_user:
         return {}
     more: dict[int, str] = {}
@@ -182,7 +182,7 @@ def _headless(readings: Sequence[Reading], groups: list[_Group], needs_user: boo
 def _unanswerable(
     readings: Sequence[Reading], groups: list[_Group], pairing: Pairing, types: frozenset[str]
 ) -> dict[int, str]:
-    """Interrupted calls for which no result can be made up; those at the very end stay open."""
+    """Interrupted calls for which no result can be synthesised; those at the very end stay open."""
     more: dict[int, str] = {}
     for group in groups:
         if not _is_closed(group, groups):
@@ -190,19 +190,19 @@ def _unanswerable(
         for index in group.heads:
             for number in pairing.unanswered.get(index, ()):
                 call = readings[index].calls[number]
-                # A call without an id that can be read has nothing that a result could name.
+                # Without a readable call id, there is nothing for a result to refer to.
                 if not call.id or call.wire_type in types:
                     more[index] = "call-without-result"
     return more
 
 
 def _is_closed(group: _Group, groups: list[_Group]) -> bool:
-    """Whether its calls have to be answered: something is said behind them."""
+    """Whether the group's calls must be answered because other content follows."""
     return group is not groups[-1] or bool(group.mixed)
 
 
 def _lone_reasoning(readings: Sequence[Reading], groups: list[_Group]) -> dict[int, str]:
-    """Reasoning with no message of the model behind it."""
+    """Reasoning not followed by an assistant message."""
     more: dict[int, str] = {}
     for group in groups:
         for index in reversed(group.heads):
@@ -233,17 +233,17 @@ def _repeats(ids: list[str]) -> bool:
 
 
 def _check_openai(readings: Sequence[Reading]) -> list[Problem]:
-    """What chat completions refuse: results must directly follow the message that calls, all of them."""
+    """What chat completions refuse: all results must directly follow the calling message."""
     return _strict_chat(readings, lambda call_id: call_id)
 
 
 def _check_openclaw(readings: Sequence[Reading]) -> list[Problem]:
-    """The same for pi's messages, whose ids the host respells before it sends them."""
+    """The same for pi's messages, whose ids the host rewrites before sending."""
     return _strict_chat(readings, lambda call_id: "".join(c for c in call_id if c.isalnum()) or call_id)
 
 
 def _check_anthropic(readings: Sequence[Reading]) -> list[Problem]:
-    """What the Messages API refuses, once neighbours of one side are merged into turns."""
+    """What the Messages API refuses, after merging consecutive messages of one side into turns."""
     problems = _blank_messages(readings, reasoning_counts=True)
     turns: list[_Turn] = []
     for index, reading in enumerate(readings):
@@ -295,7 +295,7 @@ def _check_responses(readings: Sequence[Reading]) -> list[Problem]:
 
 
 class _Turn:
-    """Neighbouring messages of one side, as the Messages API sees them."""
+    """Consecutive messages of one side, as the Messages API merges them."""
 
     def __init__(self, side: str, index: int) -> None:
         self.side = side
@@ -377,4 +377,4 @@ CHECKS = {
     "anthropic": _check_anthropic,
     "openclaw": _check_openclaw,
 }
-"""What a provider refuses, judged strictly; by dialect."""
+"""For each dialect, the strict check for what its provider refuses."""

@@ -1,4 +1,4 @@
-"""What a summariser is given, and what it must give back."""
+"""The interface of summarisers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Quality = Literal["model", "aggressive", "deterministic"]
 
 
 class SourceMessage(Struct, frozen=True):
-    """One message, or one earlier summary, that a summary has to cover."""
+    """One message that a summary must cover."""
 
     message_id: str
     turn_id: str
@@ -23,30 +23,30 @@ class SourceMessage(Struct, frozen=True):
     """Visible text; tool calls as `name(arguments)` lines, results as text."""
     timestamp_ms: int | None = None
     sender: str = ""
-    """Who of several users wrote it, where the message says so."""
+    """Which of several users wrote it, if known."""
 
     @property
     def speaker(self) -> str:
-        """The role, with the name of the sender where there is one."""
+        """The role, followed by the sender's name if there is one."""
         return f"{self.role} ({self.sender})" if self.sender else self.role
 
 
 class SummaryRequest(Struct, frozen=True, kw_only=True):
-    """What to summarise, and how long the result may be."""
+    """What to summarise, and the maximum length."""
 
     sources: Sequence[SourceMessage]
     target_tokens: int
-    """Upper bound for the result."""
+    """Maximum tokens of the result."""
     earlier: str = ""
-    """The summary that stood before these sources; what still matters of it is carried over."""
+    """The summary of what precedes these sources; its relevant parts are carried over."""
     depth: int = 0
-    """0 for a summary of messages, one more than its sources for a summary of summaries (`earlier`)."""
+    """0 for a summary of messages; for a summary of summaries (`earlier`), one more than theirs."""
     instructions: str = ""
-    """The user's or host's wishes for this summary; data from the wire, no orders to the sidecar."""
+    """The user's or host's instructions for this summary; untrusted data from the wire."""
 
 
 def tokens_to_shorten(request: SummaryRequest, counter: TokenCounter) -> int:
-    """Tokens of everything that the summary is to cover."""
+    """Tokens of everything that the summary must cover."""
     return counter.count(request.earlier) + sum(counter.count(source.text) for source in request.sources)
 
 
@@ -59,8 +59,8 @@ class Summary(Struct, frozen=True):
 
 
 class Summariser(Protocol):
-    """Turns messages into a shorter text. Always returns; an implementation without a model never waits."""
+    """Shortens messages. Never fails; an implementation without a model never waits."""
 
     async def summarise(self, request: SummaryRequest) -> Summary:
-        """A summary of at most `target_tokens` tokens, never empty where there was a source."""
+        """A summary of at most `target_tokens` tokens, never empty if there is a source."""
         ...

@@ -1,4 +1,4 @@
-"""Summaries without a model: candidates from the text, scored by cues, selected into the room there is."""
+"""Summaries without a model: sentences from the text, scored by cues, selected to fit the target."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LONGEST_PIECE = 320
 """Characters; longer lines are cut at a comma or blank."""
 LONGEST_CALL = 180
 LINES_PER_RESULT = 10
-"""Lines of one tool result that may be quoted: its head, errors, then lines with ids and paths."""
+"""Maximum lines quoted from one tool result: its head, errors, then lines with ids and paths."""
 LONGEST_MESSAGE = 200_000
-"""Characters of one message that are looked at: its beginning and its end."""
+"""Maximum characters examined of one message: its start and its end."""
 
 FENCES = ("```", "~~~")
 SHORTEST_LINE_TO_CUT = 60
-"""Bytes, so that Chinese is cut at a third of the characters."""
+"""In bytes, so that Chinese is split at a third of the characters."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[。！？；])(?=[^”’」』）)\s])")
 CALL_LINE = re.compile(r"[\w.:/-]{1,80}\(\s*\{.*\}\s*\)$")
 ERROR_WORDS = re.compile(
@@ -45,12 +45,12 @@ CARRIED_LINE = re.compile(r"- \[(?P<turn>[^\]\n]{1,40})\] (?:(?P<role>\w+)(?: \(
 
 
 class Piece(NamedTuple):
-    """One sentence or line, and where it comes from."""
+    """One sentence or line, and its origin."""
 
     order: int
     """Position among all pieces."""
     source: int
-    """Position of its message among the sources, -1 for the earlier summary."""
+    """Index of its message among the sources; -1 for the earlier summary."""
     place: int
     """Position within its message; neighbours differ by 1."""
     is_last: bool
@@ -58,9 +58,9 @@ class Piece(NamedTuple):
     role: str
     turn_id: str
     text: str
-    """On one line, without surrounding blanks."""
+    """A single line without surrounding blanks."""
     speaker: str = ""
-    """As `SourceMessage.speaker`; empty in an earlier summary, whose lines say it themselves."""
+    """As `SourceMessage.speaker`; empty for an earlier summary, whose lines include it."""
 
 
 def pieces_of(sources: Sequence[SourceMessage]) -> list[Piece]:
@@ -88,7 +88,7 @@ def pieces_of(sources: Sequence[SourceMessage]) -> list[Piece]:
 
 
 def pieces_of_earlier(summary: str) -> list[Piece]:
-    """The lines of an earlier summary, in order; those of a model are cut into sentences."""
+    """The lines of an earlier summary, in order; lines by a model are split into sentences."""
     found: list[Piece] = []
     for line in _lines(summary):
         carried = CARRIED_LINE.match(line)
@@ -100,7 +100,7 @@ def pieces_of_earlier(summary: str) -> list[Piece]:
 
 
 def shorten(text: str, limit: int) -> str:
-    """The text itself, or its beginning up to a blank with an ellipsis; at most `limit` characters."""
+    """The text, or its start up to a blank with an ellipsis; at most `limit` characters."""
     if len(text) <= limit:
         return text
     cut = text.rfind(" ", limit * 2 // 3, limit - 1)
@@ -133,7 +133,7 @@ def _result_lines(text: str) -> Iterator[tuple[int, tuple[PieceKind, str]]]:
 
 
 def _spread(numbers: list[int], most: int) -> Iterable[int]:
-    """At most `most` of the numbers, evenly over the list, the last one among them."""
+    """At most `most` of the numbers, evenly spread over the list, including the last one."""
     if len(numbers) <= most:
         return numbers
     return (numbers[-1 - step * len(numbers) // most] for step in range(most))
@@ -251,7 +251,7 @@ CUE_OF_WORD: dict[str, Cue] = {word: cue for cue, words in ENGLISH.items() for w
 
 
 def cues_in(words: list[str], text: str) -> set[Cue]:
-    """The cues that a text gives; `words` are its words in lower case."""
+    """The cues in a text; `words` are its words in lower case."""
     cues: set[Cue] = {CUE_OF_WORD[word] for word in words if word in CUE_OF_WORD}
     if not text.isascii():
         for cue, marks in CHINESE.items():
@@ -272,18 +272,18 @@ OTHER_WORTH = 1.4
 KIND_WORTH = {"said": 0.0, "call": -0.4, "result": 0.0, "code": -1.2, "earlier": 0.0}
 WANTED_WORTH = 1.5
 RARE = 2
-"""A word that occurs in at most so many pieces is rare."""
+"""A word is rare if it occurs in at most this many pieces."""
 LEAST_WORTH = 0.05
 KEPT_DETAILS = 2048
-"""Pieces whose details are kept counted: a summary is extended many times."""
+"""Pieces whose detail worth is cached, because a summary is extended many times."""
 HEADING_LOSS = 1.0
 SHORT_SENTENCE = 45
-"""Characters; a shorter sentence without any detail is an answer such as "Yes, that sounds good"."""
+"""Characters; a shorter sentence without details is a reply such as "Yes, that sounds good"."""
 SHORT_LOSS = 1.0
 
 
 def worths(pieces: Sequence[Piece], instructions: str = "") -> list[float]:
-    """What each piece is worth, always positive; words that `instructions` name make a piece worth more."""
+    """The worth of each piece, always positive; words from `instructions` increase it."""
     words_of = [WORD.findall(piece.text.lower()) for piece in pieces]
     frequency: Counter[str] = Counter()
     for words in words_of:
@@ -317,9 +317,9 @@ def _worth(piece: Piece, words: list[str], frequency: Counter[str], wanted: set[
 
 @lru_cache(KEPT_DETAILS)
 def _detail_worth(text: str) -> float:
-    """Numbers, addresses, paths, ids, names: what nobody can make up again."""
+    """The worth of details that cannot be reconstructed: numbers, addresses, paths, ids, names."""
     details = 0.5 * min(2, len(NAME.findall(text)))
-    # Plain words in lower case, most of any text, cannot be part of the others.
+    # Plain lower-case words, which make up most of any text, match none of the other patterns.
     unusual = " ".join([word for word in text.split() if not (word.islower() and word.isalpha())])
     if unusual:
         details += 0.5 * min(3, len(NUMBER.findall(unusual)))
@@ -329,16 +329,16 @@ def _detail_worth(text: str) -> float:
 
 
 TOKENS_PER_PART = 90
-"""A summary has room for one trace of so many parts of its range: one for each of these many tokens."""
+"""The range is divided into one part per this many tokens; the summary quotes something from each part."""
 CHARACTERS_OF_OVERHEAD = 60
-"""What the mark of a bullet takes, so that short pieces do not look free."""
+"""Overhead of a bullet, so that short pieces are not considered free."""
 MISSES_BEFORE_END = 60
-"""Pieces in a row that did not fit, after which the summary counts as full."""
+"""Consecutive pieces that do not fit, after which the summary counts as full."""
 SAME_MESSAGE_DISCOUNT = 0.22
 
 
 class Selection:
-    """The pieces chosen so far, and the tokens they take."""
+    """The pieces chosen so far, and their tokens."""
 
     def __init__(self, tokens_of: Callable[[Piece], int]) -> None:
         self._tokens_of = tokens_of
@@ -347,7 +347,7 @@ class Selection:
         self.tokens = 0
 
     def add(self, piece: Piece, budget: int) -> bool:
-        """Choose a piece if `budget` has room for it; false where it has not, or another says the same."""
+        """Choose a piece. Returns false if it exceeds `budget`, or an equal piece was already chosen."""
         if piece.order in self.chosen:
             return False
         essence = "".join(filter(str.isalnum, piece.text)).lower()
@@ -365,9 +365,9 @@ class Selection:
 def select(
     pieces: Sequence[Piece], worths: Sequence[float], budget: int, tokens_of: Callable[[Piece], int]
 ) -> list[Piece]:
-    """The pieces worth most that fit into `budget` tokens, in order, with a trace of every part of the range.
+    """The most valuable pieces that fit into `budget` tokens, in order, some from every part of the range.
 
-    `tokens_of` is asked at most once for each piece.
+    Calls `tokens_of` at most once per piece.
     """
     values = _values(pieces, worths)
     selection = Selection(_remember(tokens_of))
@@ -384,7 +384,7 @@ def select(
 
 
 def _values(pieces: Sequence[Piece], worths: Sequence[float]) -> list[float]:
-    """Worth for the room taken; the second piece of a message counts less than its first, and so on."""
+    """Worth relative to length; each further piece of the same message counts less."""
     values = [
         worth / (len(piece.text) + CHARACTERS_OF_OVERHEAD) ** 0.5
         for piece, worth in zip(pieces, worths, strict=True)
@@ -400,15 +400,15 @@ def _values(pieces: Sequence[Piece], worths: Sequence[float]) -> list[float]:
 
 
 def _best_of_each_part(pieces: Sequence[Piece], values: Sequence[float], parts: int) -> list[Piece]:
-    """The most valuable piece of each of `parts` stretches of the range, most valuable first."""
+    """The most valuable piece of each of `parts` equal parts of the range, most valuable first."""
     if not pieces or parts < 1:
         return []
     places = [piece.source if piece.source >= 0 else piece.order for piece in pieces]
-    stretch = places[-1] - places[0] + 1
-    parts = min(parts, stretch)
+    extent = places[-1] - places[0] + 1
+    parts = min(parts, extent)
     best: dict[int, Piece] = {}
     for piece, place in zip(pieces, places, strict=True):
-        part = (place - places[0]) * parts // stretch
+        part = (place - places[0]) * parts // extent
         if part not in best or values[piece.order] > values[best[part].order]:
             best[part] = piece
     return sorted(best.values(), key=lambda piece: -values[piece.order])
@@ -427,30 +427,30 @@ def _remember(tokens_of: Callable[[Piece], int]) -> Callable[[Piece], int]:
 
 
 LEAST_SHARE_OF_EARLIER, GREATEST_SHARE_OF_EARLIER = 0.4, 0.75
-"""An earlier summary gets at least and at most these shares of the target, where it needs them."""
+"""Minimum and maximum share of the target for an earlier summary."""
 CHARACTERS_PER_TOKEN = 4
 MOST_ON_THE_LOOP = 80_000
-"""Characters that are summarised at once; more would hold up other requests."""
+"""Maximum characters summarised on the event loop; more would delay other requests."""
 NOTHING_SAID = "(no text)"
 
 
 class DeterministicSummariser:
-    """Quotes the sentences and lines that matter most, in order, each with the turn it stands in.
+    """Quotes the most important sentences and lines, in order, each with its turn.
 
-    The same request gives the same summary. Nothing in the sources is ever followed: it is only quoted.
+    The same request gives the same summary. Instructions in the sources are only quoted, never followed.
     """
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
 
     async def summarise(self, request: SummaryRequest) -> Summary:
-        """A summary of at most `target_tokens` tokens; waits for nothing, large sources go to a thread."""
+        """A summary of at most `target_tokens` tokens; large sources are processed in a thread."""
         if sum(len(source.text) for source in request.sources) > MOST_ON_THE_LOOP:
             return Summary(await asyncio.to_thread(self.text_for, request), "deterministic")
         return Summary(self.text_for(request), "deterministic")
 
     def text_for(self, request: SummaryRequest) -> str:
-        """The text of the summary: bullets, oldest first; empty only where there was nothing to cover."""
+        """The text of the summary: bullets, oldest first; empty only if there is nothing to cover."""
         if not request.sources and not request.earlier.strip():
             return ""
         target = max(1, request.target_tokens)
@@ -476,7 +476,7 @@ class DeterministicSummariser:
     def _fitted(
         self, carried: list[Piece], kept: list[Piece], sources: Sequence[SourceMessage], target: int
     ) -> str:
-        """The bullets, without the last ones where they take more than the target after all."""
+        """The bullets; if they exceed the target after all, without some from the middle."""
         chosen = [*carried, *kept]
         while chosen:
             text = _join(chosen)
@@ -486,7 +486,7 @@ class DeterministicSummariser:
         return self._one_line(sources, target)
 
     def _one_line(self, sources: Sequence[SourceMessage], target: int) -> str:
-        """As much of the newest words as fits where not one whole piece does."""
+        """As much of the newest text as fits, for a target too small for any piece."""
         said = next((source for source in reversed(sources) if source.text.strip()), None)
         text = " ".join(said.text.split()) if said else NOTHING_SAID
         turn_id = said.turn_id if said else sources[-1].turn_id if sources else "earlier"
@@ -500,7 +500,7 @@ class DeterministicSummariser:
 
 
 def _share_of_earlier(earlier: Sequence[Piece], recent: Sequence[Piece]) -> float:
-    """The share of the room for an earlier summary: by the turns quoted in it and those that are new."""
+    """The share of the target for an earlier summary, by the number of its turns and of new turns."""
     before = len({piece.turn_id for piece in earlier})
     added = len({piece.turn_id for piece in recent})
     return min(max(before / (before + added), LEAST_SHARE_OF_EARLIER), GREATEST_SHARE_OF_EARLIER)
@@ -515,7 +515,7 @@ def _bullet(piece: Piece) -> str:
 
 
 def _join(pieces: Sequence[Piece]) -> str:
-    """One bullet for each piece; sentences that follow each other in a message share one."""
+    """One bullet per piece; consecutive sentences of a message share one."""
     lines: list[str] = []
     before: Piece | None = None
     for piece in pieces:

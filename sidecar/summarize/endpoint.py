@@ -1,4 +1,4 @@
-"""Asks a model behind an OpenAI-compatible endpoint."""
+"""Client of a model behind an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sidecar.http_client import WORTH_ANOTHER_TRY, Answer, HttpClient, HttpMissi
 from sidecar.summarize.limits import CircuitBreaker, SpendGuard
 
 LONGEST_ANSWER = 4 << 20
-"""Bytes of an answer that are read."""
+"""Maximum bytes read of an answer."""
 LONGEST_PAUSE_S = 8.0
 FIRST_PAUSE_S = 0.4
 NEWER_LIMIT = "max_completion_tokens"
@@ -23,23 +23,23 @@ _log = logging.getLogger(__name__)
 
 
 class ModelFailed(Exception):
-    """Raised when a model gives no text; the reason names no key, and quotes nothing of the request."""
+    """Raised when a model returns no text; the reason reveals no key and quotes nothing from the request."""
 
 
 class EndpointSettings(Struct, frozen=True, kw_only=True):
-    """Where a model is, and how patiently it is asked."""
+    """The endpoint of a model, with time-out, retries and limits."""
 
     base_url: str
-    """Such as `https://api.example.org/v1`; `/chat/completions` is appended."""
+    """For example `https://api.example.org/v1`; `/chat/completions` is appended."""
     model: str
     api_key: str = ""
-    """Sent as a bearer token where it is not empty; never logged."""
+    """Sent as a bearer token if not empty; never logged."""
     timeout_seconds: float = 60.0
-    """For one question, retries and pauses included."""
+    """For one call, including retries and pauses."""
     retries: int = 2
-    """Further tries after a failure that may pass."""
+    """Further tries after a transient failure."""
     most_calls: int = 60
-    """Calls within `window_seconds`; beyond that nothing is asked."""
+    """Maximum calls within `window_seconds`; further ones fail."""
     window_seconds: float = 600.0
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ class _Completion(Struct):
 
 
 class _Tried(NamedTuple):
-    """One try: a text, or why there is none, and after how many seconds another one is worth it."""
+    """One try: a text, or the reason for failure and the seconds before a retry (`None`: no retry)."""
 
     text: str | None
     reason: str = ""
@@ -67,7 +67,7 @@ class _Tried(NamedTuple):
 
 
 class EndpointModel:
-    """One model at one endpoint; usable wherever `runtime/complete` is, and as bounded as that."""
+    """One model at one endpoint; usable in place of `runtime/complete`, with the same limits."""
 
     def __init__(
         self,
@@ -93,13 +93,13 @@ class EndpointModel:
         """The model's text for `(role, text)` messages, in at most `max_tokens` tokens.
 
         Raises:
-            ModelFailed: there is none: an error, a time-out, or a bound on calls that was reached.
+            ModelFailed: an error, a time-out, or the limit on calls was reached.
         """
         if not self._breaker.allows():
-            raise ModelFailed("the model is left alone for a while after several failures")
+            raise ModelFailed("calls to the model are paused after several failures")
         if not self._guard.take():
-            _log.warning("no %s by the model: its calls for this while are spent", purpose)
-            raise ModelFailed("the calls for this while are spent")
+            _log.warning("no %s by the model: the limit on calls is reached", purpose)
+            raise ModelFailed("the limit on calls is reached")
         prompt = [("system", system_prompt), *messages] if system_prompt else list(messages)
         try:
             async with asyncio.timeout(self.settings.timeout_seconds):
@@ -145,7 +145,7 @@ class EndpointModel:
     def _taken(self, answer: Answer) -> _Tried:
         if answer.status == 400 and self._limit_member != NEWER_LIMIT and NEWER_LIMIT.encode() in answer.body:
             self._limit_member = NEWER_LIMIT
-            return _Tried(None, "the endpoint wants another name for its limit", 0.001)
+            return _Tried(None, "the endpoint requires another name for the token limit", 0.001)
         if answer.status != 200:
             again = answer.status in WORTH_ANOTHER_TRY
             return _Tried(
@@ -156,7 +156,7 @@ class EndpointModel:
         try:
             completion = json.decode(answer.body, type=_Completion)
         except MsgspecError:
-            return _Tried(None, "the endpoint's answer is no chat completion", 0.0)
+            return _Tried(None, "the endpoint's answer is not a chat completion", 0.0)
         message = completion.choices[0].message if completion.choices else None
         return _Tried(_text_of(message.content if message else None))
 
@@ -171,7 +171,7 @@ class EndpointModel:
         self._breaker.failed()
         _log.warning("no %s by the model: %s", purpose, reason)
         if self._breaker.is_open and not was_open:
-            _log.warning("the model is left alone for a while: too many failures in a row")
+            _log.warning("paused calls to the model: too many consecutive failures")
 
 
 def _text_of(content: str | list[dict[str, Any]] | None) -> str:

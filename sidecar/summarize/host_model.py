@@ -1,4 +1,4 @@
-"""Summaries by the host's model: the prompts, the calls, and what is taken from its answers."""
+"""Summaries by the host's model: prompts, calls, and checks of its answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Prompt(NamedTuple):
 
 
 def summary_prompt(request: SummaryRequest, longest_source: int, *, briefer: bool = False) -> Prompt:
-    """The request for a summary; of the sources it shows at most about `longest_source` characters."""
+    """The prompt for a summary, with at most about `longest_source` characters of the sources."""
     conversation = _conversation(request.sources, longest_source)
     nonce = sha256(f"{request.earlier}\0{conversation}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
     parts: list[str] = []
@@ -85,7 +85,7 @@ def summary_prompt(request: SummaryRequest, longest_source: int, *, briefer: boo
 
 
 def _conversation(sources: Sequence[SourceMessage], longest: int) -> str:
-    """The messages, each under a line with turn and speaker; long ones lose their middle where they must."""
+    """The messages, each under a line with turn and speaker; long ones lose their middle if necessary."""
     room = _room_for_each([len(source.text) for source in sources], longest)
     return "\n\n".join(
         f"[{source.turn_id}] {source.speaker}:\n{_without_middle(source.text, room)}" for source in sources
@@ -93,7 +93,7 @@ def _conversation(sources: Sequence[SourceMessage], longest: int) -> str:
 
 
 def _room_for_each(lengths: Sequence[int], longest: int) -> int:
-    """The limit for one message with which all of them together take at most `longest` characters."""
+    """The limit per message that keeps all of them together within `longest` characters."""
     left = longest
     for done, length in enumerate(sorted(lengths)):
         share = left // (len(lengths) - done)
@@ -112,15 +112,15 @@ def _without_middle(text: str, limit: int) -> str:
 
 SECONDS_FOR_A_CALL = 60.0
 LONGEST_SOURCE = 160_000
-"""Characters of the sources that a model is shown, about 40,000 tokens."""
+"""Maximum characters of the sources shown to a model, about 40,000 tokens."""
 GREATEST_SHARE_OF_SOURCE = 0.9
-"""A summary that is not shorter than this share of its source is none."""
+"""A summary longer than this share of its source is rejected."""
 THOUGHTS = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 WHOLE_FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
 
 
 class Complete(Protocol):
-    """Asks a model, as the server-to-host request `runtime/complete` does."""
+    """Calls a model like the server-to-host request `runtime/complete`."""
 
     async def __call__(
         self,
@@ -129,7 +129,7 @@ class Complete(Protocol):
         system_prompt: str,
         max_tokens: int,
     ) -> str:
-        """The model's text for `(role, text)` messages; any exception means that there is none."""
+        """The model's text for `(role, text)` messages; any exception means failure."""
         ...
 
 
@@ -137,9 +137,9 @@ _log = logging.getLogger(__name__)
 
 
 class HostModelSummariser:
-    """Asks the host's model, more sternly if its answer is too long; `fallback` writes where it fails.
+    """Asks the host's model, with a stricter prompt if its answer is too long; on failure uses `fallback`.
 
-    Sources that fit into the target as they are, a spent guard and an open breaker go straight to `fallback`.
+    If the sources already fit the target, or guard or breaker denies the call, it uses `fallback` directly.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class HostModelSummariser:
         self._timeout_seconds = timeout_seconds
 
     async def summarise(self, request: SummaryRequest) -> Summary:
-        """A summary of at most `target_tokens` tokens; waits for the model at most twice its time limit."""
+        """A summary of at most `target_tokens` tokens; waits at most twice the time limit for the model."""
         source_tokens = tokens_to_shorten(request, self._counter)
         if source_tokens > request.target_tokens:
             for quality in ("model", "aggressive"):
@@ -179,7 +179,7 @@ class HostModelSummariser:
         return await self._fallback.summarise(request)
 
     async def _ask(self, request: SummaryRequest, quality: Quality) -> str | None:
-        """The model's summary, empty where it wrote nothing; None where the call failed."""
+        """The model's summary, which may be empty; `None` if the call failed."""
         prompt = summary_prompt(request, LONGEST_SOURCE, briefer=quality == "aggressive")
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -198,7 +198,7 @@ class HostModelSummariser:
         if not self._breaker.allows():
             return False
         if not self._guard.take():
-            _log.warning("no summary by the model: its calls for this while are spent")
+            _log.warning("no summary by the model: the limit on calls is reached")
             return False
         return True
 
@@ -207,7 +207,7 @@ class HostModelSummariser:
         self._breaker.failed()
         _log.warning("no summary by the model: %s", reason)
         if self._breaker.is_open and not was_open:
-            _log.warning("the model is asked for no summary for a while: too many failures in a row")
+            _log.warning("paused summaries by the model: too many consecutive failures")
 
     def _is_short_enough(self, text: str, target_tokens: int, source_tokens: int) -> bool:
         limit = min(target_tokens, int(GREATEST_SHARE_OF_SOURCE * source_tokens))
@@ -215,7 +215,7 @@ class HostModelSummariser:
 
 
 def cleaned(answer: str) -> str:
-    """A model's answer without its thoughts, without a code fence around all of it, without blanks around."""
+    """A model's answer without its thoughts, an enclosing code fence and surrounding blanks."""
     text = THOUGHTS.sub("", answer).strip()
     fenced = WHOLE_FENCE.match(text)
     return fenced[1].strip() if fenced else text

@@ -1,4 +1,4 @@
-"""Keeps calls to a model from running away."""
+"""Limits calls to a model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from time import monotonic
 
 Clock = Callable[[], float]
-"""Seconds that never go back."""
+"""Monotonic time in seconds."""
 
 
 class SpendGuard:
-    """Allows so many calls within any window of time."""
+    """Allows a limited number of calls within any window of time."""
 
     def __init__(self, most_calls: int = 24, window_seconds: float = 600, clock: Clock = monotonic) -> None:
         self._most_calls = most_calls
@@ -20,7 +20,7 @@ class SpendGuard:
         self._calls: deque[float] = deque()
 
     def take(self) -> bool:
-        """True, and one call spent, where the window has room for it."""
+        """Spend one call. Returns false if the window's limit is reached."""
         now = self._clock()
         while self._calls and now - self._calls[0] >= self._window_seconds:
             self._calls.popleft()
@@ -31,7 +31,7 @@ class SpendGuard:
 
 
 class CircuitBreaker:
-    """Stops calls for a while after several failures in a row, then lets one through as a trial."""
+    """Stops calls for a while after several consecutive failures, then allows one as a trial."""
 
     def __init__(self, most_failures: int = 3, open_seconds: float = 300, clock: Clock = monotonic) -> None:
         self._most_failures = most_failures
@@ -42,7 +42,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether so many calls failed in a row that they are stopped."""
+        """Whether calls are stopped, apart from trials, because too many failed in a row."""
         return self._failures >= self._most_failures
 
     @property
@@ -51,7 +51,7 @@ class CircuitBreaker:
         return self.is_open and self._clock() - self._opened_at < self._open_seconds
 
     def allows(self) -> bool:
-        """True where a call may be tried; while the breaker is open, once in every `open_seconds`."""
+        """Whether to attempt a call; while the breaker is open, true once every `open_seconds`."""
         if not self.is_open:
             return True
         now = self._clock()
@@ -61,11 +61,11 @@ class CircuitBreaker:
         return True
 
     def succeeded(self) -> None:
-        """Take in that a call gave something useful: the breaker closes."""
+        """Record a useful result, which closes the breaker."""
         self._failures = 0
 
     def failed(self) -> None:
-        """Take in that a call failed, or gave nothing useful."""
+        """Record a failed or useless call."""
         self._failures += 1
         if self.is_open:
             self._opened_at = self._clock()

@@ -1,4 +1,4 @@
-"""Learns from the usage that a provider reports how far our counts are off."""
+"""Calibrates our token counts by the usage that a provider reports."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ import msgspec
 
 LOWEST_FACTOR, HIGHEST_FACTOR = 0.5, 2.5
 FIRST_TOLERANCE, TOLERANCE = 0.04, 0.08
-"""A factor stays while the evidence is within this share of it, since a new one breaks prompt caches."""
+"""A factor stays while the evidence is within this share of it, because a new one breaks prompt caches."""
 KEPT_OBSERVATIONS = 16
 LEAST_DISTANCE = 400
 LEAST_RELATIVE_DISTANCE = 0.33
-"""Two contexts must differ by so many tokens, and by this share, to say anything about the factor."""
+"""Minimum differences between two contexts, in tokens and as a share, for them to count as evidence."""
 LEAST_SLOPES = 5
 WIDEST_SPREAD = 0.25
-"""Evidence that disagrees with itself by more than this share is no evidence."""
+"""Evidence whose spread exceeds this share is ignored."""
 REPORTS_TO_SWITCH = 3
-"""A model takes over once it has reported so often in a row; a helper model in between moves nothing."""
+"""Consecutive reports after which another model takes over; an occasional helper model does not."""
 KEPT_MODELS = 8
 
 
 class Evidence(msgspec.Struct, array_like=True):
-    """What one model has reported: pairs of our count and the provider's, newest last."""
+    """Reports about one model: pairs of our count and the provider's, newest last."""
 
     observations: list[tuple[int, int]] = []
     stated: float = 0.0
-    """The factor that a host's own count implies; 0 where it has sent none."""
+    """The factor implied by the host's own count; 0 if it sent none."""
 
 
 class CalibrationState(msgspec.Struct, array_like=True):
-    """Everything that is kept between two runs of a server."""
+    """The state stored between runs of a server."""
 
     counter: str
     factor: float = 1.0
     version: int = 0
     model: str = ""
     streak: int = 0
-    """Reports in a row by a model other than `model`."""
+    """Consecutive reports about a model other than `model`."""
     evidence: dict[str, Evidence] = {}
 
 
 class Calibration:
     """The factor between our counts and a provider's, for one session and the model that it mainly uses.
 
-    A provider counts more than the sidecar sees: its report is `overhead + factor * count`, where the
-    overhead is the host's system prompt and tool schemas. The factor comes from how both grow together, so
-    that the overhead does not enter it.
+    A provider counts more than the sidecar sees: it reports `overhead + factor * count`, where the overhead
+    is the host's system prompt and tool schemas. The factor is the slope between counts and reports, so the
+    overhead does not affect it.
     """
 
     def __init__(self, counter: str, state: CalibrationState | None = None) -> None:
-        """Starts at factor 1, or where `state` left off if it was made with the same counter."""
+        """Start at factor 1, or continue from `state` if it was made with the same counter."""
         if state is None:
             state = CalibrationState(counter)
         elif state.counter != counter or not LOWEST_FACTOR <= state.factor <= HIGHEST_FACTOR:
@@ -59,24 +59,24 @@ class Calibration:
 
     @classmethod
     def from_bytes(cls, counter: str, kept: bytes) -> Calibration:
-        """The calibration that `to_bytes` wrote; a fresh one where `kept` is empty or unreadable."""
+        """The calibration from `to_bytes`; a new one if `kept` is empty or unreadable."""
         try:
             return cls(counter, msgspec.msgpack.decode(kept, type=CalibrationState))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return cls(counter)
 
     def to_bytes(self) -> bytes:
-        """At most a few hundred bytes that `from_bytes` understands."""
+        """The state for `from_bytes`, at most a few hundred bytes."""
         return msgspec.msgpack.encode(self._state)
 
     @property
     def factor(self) -> float:
-        """What a count has to be multiplied by; 1 as long as there is no sure evidence."""
+        """The factor for our counts; 1 until there is solid evidence."""
         return self._state.factor
 
     @property
     def version(self) -> int:
-        """Rises whenever `factor` changes; a caller that sees a new one raises the context epoch."""
+        """Rises whenever `factor` changes; callers then raise the context epoch."""
         return self._state.version
 
     def tokens(self, count: int) -> int:
@@ -84,14 +84,14 @@ class Calibration:
         return -int(-count * self._state.factor // 1)
 
     def uncalibrated(self, tokens: int) -> int:
-        """What we counted, from what `tokens` made of it."""
+        """Our original count, given the result of `tokens`."""
         return round(tokens / self._state.factor)
 
     def observe(self, model: str, counted: int, reported: int) -> bool:
-        """Take in that a context of `counted` tokens by our count cost `reported` input tokens.
+        """Record that a context of `counted` tokens by our count cost `reported` input tokens.
 
-        `counted` is the count before calibration (`uncalibrated`), else each factor would undo the last one.
-        True where that gave a new factor.
+        `counted` is the count before calibration (`uncalibrated`), or each factor would undo the last one.
+        Returns whether the factor changed.
         """
         if counted <= 0 or reported <= 0:
             return False
@@ -100,9 +100,9 @@ class Calibration:
         return self._reconsider(model)
 
     def trust(self, model: str, counted: int, stated: int) -> bool:
-        """Take in the host's own count of exactly what we counted; it wins over all reports of usage.
+        """Record the host's own count of exactly what we counted; it overrides all usage reports.
 
-        True where that gave a new factor.
+        Returns whether the factor changed.
         """
         if counted < LEAST_DISTANCE or stated <= 0:
             return False
@@ -110,7 +110,7 @@ class Calibration:
         return self._reconsider(model)
 
     def overhead(self) -> int:
-        """The tokens in the latest report that no count of ours explains; 0 where nothing was reported."""
+        """The tokens in the latest report that our count does not explain; 0 if there is no report."""
         evidence = self._state.evidence.get(self._state.model)
         if evidence is None or not evidence.observations:
             return 0
@@ -141,13 +141,13 @@ class Calibration:
 
 
 def _factor(evidence: Evidence) -> tuple[float, float]:
-    """The factor that the evidence supports, 0 where it is too thin, and the share by which it may be off."""
+    """The factor that the evidence supports, 0 if it is too thin, and the factor's uncertainty as a share."""
     factor, doubt = (evidence.stated, 0.0) if evidence.stated else _median_slope(evidence.observations)
     return (round(min(max(factor, LOWEST_FACTOR), HIGHEST_FACTOR), 2), doubt) if factor > 0 else (0.0, 0.0)
 
 
 def _median_slope(observations: list[tuple[int, int]]) -> tuple[float, float]:
-    """How many reported tokens one more counted token brings, and how far the observations disagree on it."""
+    """The median slope of reported over counted tokens, and its relative spread; zeros if unclear."""
     slopes = sorted(
         (reported - reported_before) / (counted - counted_before)
         for (counted_before, reported_before), (counted, reported) in combinations(observations, 2)

@@ -1,4 +1,4 @@
-"""Finds the token counter that a setting names, and remembers what it counted."""
+"""Selects the token counter named in the settings, and caches its counts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sidecar.tokens.estimate import EstimateCounter
 from sidecar.tokens.exact import PACKAGES, ExactCounter
 
 SHORT, SHORT_KEPT = 1_000, 4_096
-"""Characters of a passage or a value, which are compared again and again, and how many of them are kept."""
+"""Maximum characters of short texts, such as passages and values, and how many of their counts are cached."""
 LONG, LONG_KEPT = 40_000, 64
-"""The same of texts of our own, which stand in one answer after the other."""
+"""The same for longer texts of ours, which recur in consecutive answers."""
 
 
 class RememberingCounter:
-    """A counter that looks up what it has counted lately, about 10 MB of text at most."""
+    """A counter that caches recent counts, with at most about 10 MB of text."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self.name = counter.name
@@ -28,7 +28,7 @@ class RememberingCounter:
         self._long = lru_cache(LONG_KEPT)(counter.count)
 
     def load(self) -> None:
-        """Read the vocabulary into memory, if there is one; a server calls this ahead, in a thread."""
+        """Load the vocabulary, if there is one; a server calls this early, in a thread."""
         load = getattr(self._counter, "load", None)
         if load is not None:
             load()
@@ -45,16 +45,17 @@ CounterName = Literal["auto", "o200k", "cl100k", "estimate"]
 
 
 class CounterUnavailable(LookupError):
-    """Raised when a setting asks for a vocabulary whose package is not installed."""
+    """Raised when a setting names a vocabulary whose package is not installed."""
 
 
 def counter(name: CounterName = "auto") -> TokenCounter:
-    """The counter of that name; `auto` is o200k where its package is installed, else the estimate.
+    """The counter with that name; `auto` is o200k if its package is installed, else the estimate.
 
-    Its `name` says which it is. The same name gives the same object, so that a vocabulary is loaded once.
+    The counter's `name` tells which one it is. Returns one object per name, so that each vocabulary is loaded
+    once.
 
     Raises:
-        CounterUnavailable: a vocabulary is asked for by name, and its package is not installed.
+        CounterUnavailable: the named vocabulary's package is not installed.
     """
     if name == "auto":
         name = "o200k" if vocabularies_installed() else "estimate"
@@ -67,7 +68,7 @@ def counter(name: CounterName = "auto") -> TokenCounter:
 
 
 def vocabularies_installed() -> bool:
-    """True where exact counting is possible; imports nothing."""
+    """Whether exact counting is possible; imports nothing."""
     return any(find_spec(package) for package in PACKAGES)
 
 

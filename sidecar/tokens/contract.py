@@ -1,4 +1,4 @@
-"""What counts tokens, and what a count means."""
+"""The interface of token counters."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ class TokenCounter(Protocol):
     """Counts the tokens of plain text. Implementations are safe to call from any thread."""
 
     name: str
-    """Identifies the counts, for example `o200k_base` or `estimate-1`; a new name outdates stored counts."""
+    """Identifies the counts, such as `o200k_base` or `estimate-1`; a new name invalidates stored counts."""
     exact: bool
     """False for an estimate."""
 
     def count(self, text: str) -> int:
-        """The number of tokens of `text`; never raises, lone surrogates included."""
+        """The number of tokens of `text`; never raises, not even for lone surrogates."""
         ...

@@ -1,4 +1,4 @@
-"""Estimates tokens without a vocabulary: texts are cut into pieces, and each kind of piece has a cost."""
+"""Estimates tokens without a vocabulary: splits text into pieces and sums the cost of each kind of piece."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ CHUNK_CHARACTERS = 16_384
 def chunks(text: str, size: int = CHUNK_CHARACTERS) -> Iterator[str]:
     """Slices of at most `size` characters that join to `text`.
 
-    A cut is put after the last line break of a slice, else before its last blank, where tokenizers cut too;
-    only text without either is cut at the limit.
+    Cuts after the last line break of a slice, else before its last blank, where tokenizers split too; only
+    text without either is cut at the limit.
     """
     start, end = 0, len(text)
     while end - start > size:
@@ -60,7 +60,7 @@ HARD_TO_MERGE = re.compile("[bcdfghjklmnpqrstvwxzBCDFGHJKLMNPQRSTVWXZ]{4}|^.?[bc
 TRADITIONAL_HAN = re.compile("[這個們說來時會對學國過還後為與並從當開關無檔專設資訊]")
 
 # Tokens of an ASCII word in hundredths, by its number of letters from 1 on. Measured on English, on source
-# code in a dozen languages and on JSON, against the o200k vocabulary. `bare`: the piece is the word alone,
+# code in a dozen languages and on JSON, against the o200k vocabulary. `bare`: the piece is only the word,
 # `spaced`: one blank before it, `joined`: one other character, as in `.join` or `_name`.
 WORD_COSTS = {
     "spaced lower": (100, 100, 101, 102, 103, 104, 106, 111, 113, 118, 121, 132, 136, 155, 190),
@@ -76,14 +76,14 @@ WORD_COSTS = {
     "joined upper": (124, 139, 150, 152, 169, 173, 178, 185, 240, 276, 285, 350, 370, 450, 480),
     "joined mixed": (124, 139, 269, 301, 342, 365, 375, 385, 395, 405, 420, 440, 500, 600, 700),
 }
-# The same for words of other languages in Latin script, where accented letters stand nearby: in the west of
-# Europe (letters of Latin-1) and elsewhere, of which the vocabulary knows less.
+# The same for words of other languages in Latin script, recognised by accented letters nearby: western Europe
+# (letters of Latin-1) and elsewhere, which the vocabulary covers less.
 WESTERN_WORD_COSTS = (100, 101, 102, 106, 119, 134, 149, 164, 179, 199, 224, 242, 262, 282, 310)
 EASTERN_WORD_COSTS = (100, 102, 110, 135, 165, 190, 215, 240, 265, 290, 320, 350, 380, 410, 440)
 MORE_LETTERS = 40
 HARDER = 1.36
 
-# Tokens of a piece in another script: a part for the piece, a part for each character.
+# Tokens of a piece in another script: a cost per piece and a cost per character.
 SCRIPTS: tuple[tuple[int, int, float, float], ...] = (
     (0x0080, 0x0100, 0.25, 0.22),  # accented Latin of the west
     (0x0100, 0x0250, 0.25, 0.325),  # accented Latin of the east
@@ -99,7 +99,7 @@ SCRIPTS: tuple[tuple[int, int, float, float], ...] = (
     (0x1000, 0x10A0, 0.30, 0.55),  # Burmese
     (0x10A0, 0x1100, 0.30, 0.30),  # Georgian
     (0x1E00, 0x1F00, 0.40, 0.19),  # Vietnamese
-    (0x3040, 0x3100, 0.15, 0.70),  # kana, and Han beside it
+    (0x3040, 0x3100, 0.15, 0.70),  # kana, and Han next to it
     (0x3400, 0xA000, 0.25, 0.71),  # Han
     (0xAC00, 0xD800, 0.30, 0.53),  # Hangul
 )
@@ -121,7 +121,7 @@ def western_piece_cost(piece: str) -> float:
 
 
 def eastern_piece_cost(piece: str) -> float:
-    """As `piece_cost`, for text in another language that is written in Latin letters."""
+    """As `piece_cost`, for text in any other language written in Latin letters."""
     return _foreign_cost(piece, EASTERN_WORD_COSTS)
 
 
@@ -131,7 +131,7 @@ def _foreign_cost(piece: str, costs: tuple[int, ...]) -> float:
 
 
 def _letters(piece: str) -> str:
-    """The word in an ASCII piece, without what stands before it and without a contraction."""
+    """The word in an ASCII piece, without a leading character and without a contraction."""
     word = piece if piece[0].isalpha() else piece[1:]
     if not word[:1].isalpha():
         return ""
@@ -158,7 +158,7 @@ def _by_length(costs: tuple[int, ...], length: int) -> int:
 
 
 def _mark_cost(piece: str) -> float:
-    """Digits, punctuation or blanks."""
+    """The cost of digits, punctuation or blanks."""
     marks = piece.strip(" \r\n")
     length = len(marks)
     if length == 0:
@@ -172,11 +172,11 @@ def _mark_cost(piece: str) -> float:
 
 
 def _other_cost(piece: str) -> float:
-    """A piece with characters beyond ASCII."""
+    """The cost of a piece with characters beyond ASCII."""
     letters = [ord(letter) for letter in piece if letter > "\x7f" and letter.isalpha()]
     if not letters:
         return _symbol_cost(piece)
-    # An accent beyond Latin-1 tells the language, and so does one kana among Han.
+    # An accent beyond Latin-1 identifies the language, and so does one kana among Han.
     script = max(letters) if max(letters) < 0x3000 else min(letters)
     for start, end, whole, each in SCRIPTS:
         if start <= script < end:
@@ -187,7 +187,7 @@ def _other_cost(piece: str) -> float:
 
 
 def _symbol_cost(piece: str) -> float:
-    """Dashes, arrows, quotation marks, emoji."""
+    """The cost of dashes, arrows, quotation marks and emoji."""
     cost = 0.0
     for character in piece:
         code = ord(character)
@@ -203,18 +203,18 @@ def _symbol_cost(piece: str) -> float:
 ACCENTED = re.compile("[à-öø-ÿ\u0100-\u024f]")
 EASTERN = re.compile("[\u0100-\u024f]")
 CHARACTERS_PER_ACCENT = 350
-"""Text with more accented letters than one in so many is taken for a language other than English."""
+"""Text with more than one accented letter per this many characters is assumed not to be English."""
 BLOB = re.compile("[A-Za-z0-9+/_-]{20,}")
 BLOB_SURCHARGE = 0.08
-"""Tokens that each character of base64 takes more than the same letters in words would."""
+"""Extra tokens per character of base64, compared with the same letters in words."""
 LEAN = 1.01
-"""Estimates lean up a little: too little context costs less than an overflow."""
+"""Estimates are slightly high: too little context costs less than an overflow."""
 REMEMBERED_PIECES = 20_000
 LONGEST_REMEMBERED = 32
 
 
 class PieceCosts(dict[str, float]):
-    """Costs of the pieces met so far, worked out at the first look-up; any thread may use it."""
+    """A thread-safe cache of piece costs, computed on first look-up."""
 
     def __init__(self, cost: Callable[[str], float]) -> None:
         super().__init__()
@@ -230,7 +230,7 @@ class PieceCosts(dict[str, float]):
 
 
 class EstimateCounter:
-    """Counts close to those of the o200k vocabulary, from the shape of the text alone."""
+    """Approximates the counts of the o200k vocabulary from the shape of the text alone."""
 
     name = "estimate-1"
     exact = False
@@ -241,7 +241,7 @@ class EstimateCounter:
         self._eastern = PieceCosts(eastern_piece_cost)
 
     def count(self, text: str) -> int:
-        """The likely number of tokens of `text`; 0 for empty text only, never raises."""
+        """The likely number of tokens of `text`, 0 only for empty text; never raises."""
         tokens = 0.0
         for chunk in chunks(text):
             tokens += sum(map(self._costs_for(chunk).__getitem__, pieces(chunk)))

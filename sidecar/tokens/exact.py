@@ -15,19 +15,19 @@ VocabularyName = Literal["o200k_base", "cl100k_base"]
 
 
 class Vocabulary(Protocol):
-    """The part of a byte-pair tokenizer that is used here; to it a special token is plain text."""
+    """The part of a byte-pair tokenizer used here; it treats special tokens as plain text."""
 
     def count(self, text: str) -> int:
         """The number of tokens of `text`.
 
         Raises:
-            UnicodeEncodeError: `text` holds a lone surrogate.
+            UnicodeEncodeError: `text` has a lone surrogate.
         """
         ...
 
 
 class _Toktok:
-    """A vocabulary of toktok-rs, asked in the cheapest way that its documentation has."""
+    """A vocabulary of toktok-rs, used by its cheapest documented function."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -44,14 +44,14 @@ def _rs_bpe(name: str) -> Vocabulary:
 
 
 PACKAGES: dict[str, Callable[[str], Vocabulary]] = {"rs_bpe": _rs_bpe, "toktok": _Toktok}
-"""How a vocabulary is opened in each package that has some, best first."""
+"""Loaders of vocabularies by package, best first."""
 
 
 class ExactCounter:
-    """Counts with a vocabulary that comes inside an installed package, and is loaded at the first count.
+    """Counts with a vocabulary from an installed package, loaded at the first count.
 
-    That takes rs-bpe 70 ms, and toktok-rs, which newer releases of Python have instead, about 500 ms, in
-    which no other thread runs.
+    Loading takes 70 ms with rs-bpe. With toktok-rs, used on newer Python versions, it takes about 500 ms,
+    during which no other thread runs.
     """
 
     exact = True
@@ -62,7 +62,7 @@ class ExactCounter:
         self._loading = Lock()
 
     def load(self) -> Vocabulary:
-        """The vocabulary, read into memory where it was not; a server calls this ahead, in a thread.
+        """The vocabulary, loaded if necessary; a server calls this early, in a thread.
 
         Raises:
             ImportError: neither package is installed.
@@ -76,7 +76,7 @@ class ExactCounter:
     def count(self, text: str) -> int:
         """The number of tokens of `text`; a lone surrogate counts as the replacement character.
 
-        Long text is counted in slices, since the tokenizer keeps every other thread waiting while it works.
+        Long text is counted in slices, because the tokenizer blocks all other threads while it works.
         """
         if not text:
             return 0

@@ -1,4 +1,4 @@
-"""Says what one message costs in a provider's context window."""
+"""The cost of a message in a provider's context window."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ CALL_OVERHEAD = 8
 RESULT_OVERHEAD = 6
 """Delimiters and call id of a tool result."""
 IMAGE_TOKENS = 1_600
-"""What a large image costs at most after the providers have scaled it down; small ones cost less."""
+"""Maximum cost of an image, after providers scale it down; small images cost less."""
 BYTES_PER_TOKEN = {"file": 32, "audio": 500, "video": 1_000}
-"""Compressed formats: a page of PDF is some 60 KB and 2,000 tokens, a second of speech some 16 KB and 32."""
+"""Compressed formats: a PDF page is about 60 KB and 2,000 tokens, a second of speech about 16 KB and 32."""
 LEAST_MEDIA_TOKENS = 1_600
-"""A file, sound or video, also where it is only referred to and its size is unknown."""
+"""Minimum for a file, sound or video, including references of unknown size."""
 
 
 def message_tokens(reading: Reading, counter: TokenCounter) -> int:
-    """The tokens of one message: its text, reasoning, calls, results and media, and what wraps them.
+    """The tokens of one message: text, reasoning, calls, results, media and overhead.
 
-    Never below what a host would count: 4, and the tokens of the text with each call as `name(arguments)`.
+    Never below a host's count, which is 4 plus the tokens of the text with each call as `name(arguments)`.
     """
     content = counter.count(readable_text(reading))
     if reading.reasoning:
@@ -37,7 +37,7 @@ def message_tokens(reading: Reading, counter: TokenCounter) -> int:
 
 
 def readable_text(reading: Reading) -> str:
-    """The text of a message, each call as `name(arguments)`, each result, joined by line breaks."""
+    """The text of a message, its calls as `name(arguments)` and its results, joined by line breaks."""
     parts = [reading.text] if reading.text else []
     parts += [f"{call.name}({call.arguments})" for call in reading.calls]
     parts += [result.text for result in reading.results if result.text and result.text != reading.text]
@@ -45,7 +45,7 @@ def readable_text(reading: Reading) -> str:
 
 
 def media_tokens(media: Media) -> int:
-    """A flat cost for an image, a cost by size for anything else."""
+    """Tokens of a medium: flat for an image, by size for anything else."""
     if media.kind == "image":
         return IMAGE_TOKENS
     return max(LEAST_MEDIA_TOKENS, media.size // BYTES_PER_TOKEN[media.kind])

@@ -295,7 +295,7 @@ def test_a_transcript_of_which_nothing_is_left_says_what_was_left_out(tmp_path: 
     path = write_lines(tmp_path / "titles.jsonl", rows)
     result = run_cli("replay", str(path), "--engine", "full", state_dir=tmp_path)
     assert result.returncode == 1
-    assert "no messages; left out are rows of these kinds: 3 summary" in result.stderr
+    assert "no messages; rows left out: 3 summary" in result.stderr
 
 
 def test_engines_are_compared_over_one_transcript(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ REFUSED_NODE = '{"message": "405 Method Not Allowed", "error": {}}'
         (CLEAN_PYTHON, REFUSED_NODE, 0, "NOT CHECKED: the service did not answer: 405 Method Not Allowed"),
     ],
 )
-def test_only_an_advisory_fails_and_silence_is_told(
+def test_only_an_advisory_fails_and_silence_is_reported(
     python: str, node: str, status: int, says: str, tmp_path: Path
 ) -> None:
     (tmp_path / "pip_audit.py").write_text(f"print({python!r})")

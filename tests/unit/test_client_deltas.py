@@ -64,7 +64,7 @@ def test_edits_that_do_not_fit_are_refused(edits: list[MessageEdit]) -> None:
         apply_edits(raws([1, 2]), edits)
 
 
-def test_only_so_many_sessions_are_remembered() -> None:
+def test_the_number_of_remembered_sessions_is_limited() -> None:
     memory = AnswerMemory()
     for number in range(REMEMBERED_SESSIONS + 1):
         memory.keep(f"s{number}", Basis(f"r{number}", []))

@@ -55,6 +55,6 @@ def test_a_struct_is_a_message_too() -> None:
 
 
 @pytest.mark.parametrize("message", ['{"role":"user"}', 3, None, [{"role": "user"}]])
-def test_anything_else_is_no_message(message: object) -> None:
+def test_anything_else_is_not_a_message(message: object) -> None:
     with pytest.raises(TypeError):
         encode_message(message)  # pyright: ignore[reportArgumentType]

@@ -38,7 +38,7 @@ class Unspeakable(Wire, frozen=True, kw_only=True):
     """Bytes, which JSON does not have."""
 
 
-def test_the_files_in_the_repository_are_what_the_source_says() -> None:
+def test_the_generated_files_match_the_source() -> None:
     assert generate(ROOT, check=True) == []
 
 
@@ -47,7 +47,7 @@ def test_generating_twice_changes_nothing(tmp_path: Path) -> None:
     assert generate(tmp_path, check=False) == []
 
 
-def test_a_check_tells_what_has_drifted_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_check_reports_drift_and_writes_nothing(tmp_path: Path) -> None:
     generate(tmp_path, check=False)
     changed, gone = tmp_path / "spec/errors.md", tmp_path / "spec/schema.json"
     changed.write_text("edited by hand", encoding="utf-8")
@@ -62,7 +62,7 @@ def test_every_generated_file_says_how_to_remake_it() -> None:
         assert "make schema" in (ROOT / target.path).read_text(encoding="utf-8")[:400]
 
 
-def test_the_model_tells_required_from_optional() -> None:
+def test_the_model_distinguishes_required_from_optional() -> None:
     members = {member.name: member for member in read_protocol().types["IngestContextParams"].members}
     assert members["sessionId"].required
     assert members["message"].required

@@ -164,7 +164,7 @@ def test_a_file_that_was_named_must_exist(tmp_path: Path) -> None:
         resolve(file=tmp_path / "missing.toml", environ={})
 
 
-def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_toml_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("this is = = not toml", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="configuration file"):

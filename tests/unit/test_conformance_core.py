@@ -90,7 +90,7 @@ def test_every_check_ends_in_its_own_way_on_a_fresh_subject() -> None:
     assert not found.ok
 
 
-def test_a_result_tells_the_rule_and_what_was_found() -> None:
+def test_a_result_names_the_rule_and_the_finding() -> None:
     results = {each.name: each for each in report().results}
     assert results["first/passes"].rule == "All is well, on two lines."
     assert results["first/is_broken"].message == "one \0 \ud800: expected 2, found 1"
@@ -124,14 +124,14 @@ def test_a_suite_takes_no_name_twice_and_no_unknown_need() -> None:
         suite.add(check._replace(name="first/new", needs=frozenset({"height"})))
 
 
-def test_the_text_names_what_is_broken_with_its_rule() -> None:
+def test_the_text_names_each_failure_with_its_rule() -> None:
     text = as_text(report())
     assert "FAIL  first/is_broken\n        rule:  One is two." in text
     assert "needs depth, speed" in text
     assert text.endswith("example conformance of it: 1 passed, 3 failed, 1 warned, 1 not declared\n")
 
 
-def test_the_short_text_leaves_out_what_passed() -> None:
+def test_the_short_text_omits_passed_checks() -> None:
     assert "first/passes" not in as_text(report(), every_check=False)
 
 
@@ -180,7 +180,7 @@ def test_expectations_that_hold_say_nothing() -> None:
     assert asyncio.run(expect_raises(KeyError, raise_key_error(), "it")).args == ("x",)
 
 
-def test_expectations_that_do_not_hold_tell_both_sides() -> None:
+def test_failed_expectations_show_both_sides() -> None:
     async def return_one() -> int:
         return 1
 
@@ -209,10 +209,10 @@ def test_expectations_that_do_not_hold_tell_both_sides() -> None:
         ("json:nothing", "has no nothing"),
     ],
 )
-def test_a_name_that_leads_nowhere_is_told_with_the_reason(name: str, reason: str) -> None:
+def test_an_unresolvable_name_is_reported_with_the_reason(name: str, reason: str) -> None:
     with pytest.raises(SubjectNotFound, match=reason):
         load(name)
 
 
-def test_a_name_leads_to_what_it_names() -> None:
+def test_a_name_resolves_to_its_target() -> None:
     assert load("json:JSONDecoder.decode") is json.JSONDecoder.decode

@@ -25,7 +25,7 @@ def test_percentiles_are_those_of_the_newest_calls() -> None:
     assert known.percentile(1) == 1 and known.count == 2 * REMEMBERED
 
 
-def test_tokens_are_told_by_answer() -> None:
+def test_tokens_are_reported_per_answer() -> None:
     known = Figures().of("a")
     known.took(0.001, failed=False)
     known.took(0.001, failed=False)

@@ -23,7 +23,7 @@ def _numbers() -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize(("engine_id", "name", "value"), _numbers())
-def test_a_number_is_no_text_no_fraction_and_no_truth_value(engine_id: str, name: str, value: int) -> None:
+def test_a_number_is_not_a_string_fraction_or_boolean(engine_id: str, name: str, value: int) -> None:
     source = EngineSources().named(engine_id)
     assert source is not None
     kind = load_engine(source)

@@ -68,7 +68,7 @@ def test_everything_is_brought_in_order() -> None:
     _run(work)
 
 
-def test_what_comes_while_the_courier_comes_to_rest_is_brought_too() -> None:
+def test_episodes_that_arrive_while_the_courier_stops_are_delivered_too() -> None:
     async def work(buffer: BufferStore, courier: Courier, shelf: _Shelf) -> None:
         shelf.limit_s = 3600  # nobody waits so long for a lease
         for steps in range(40):
@@ -85,7 +85,7 @@ def test_what_comes_while_the_courier_comes_to_rest_is_brought_too() -> None:
     _run(work)
 
 
-def test_what_was_not_taken_is_kept_and_brought_later() -> None:
+def test_episodes_not_taken_stay_buffered_and_are_delivered_later() -> None:
     async def work(buffer: BufferStore, courier: Courier, shelf: _Shelf) -> None:
         shelf.broken = 1
         await buffer.push(b"0", "s")

@@ -52,7 +52,7 @@ def test_a_repetition_is_taken_and_not_written_again(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_a_killed_process_left_of_a_line_is_written_over(tmp_path: Path) -> None:
+def test_a_partial_line_left_by_a_killed_process_is_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "episodes.jsonl"
     whole = _episode(1).payload + b"\n"
     path.write_bytes(whole + _episode(2).payload[:40])

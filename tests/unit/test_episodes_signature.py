@@ -10,6 +10,6 @@ def test_a_secret_in_base64_signs_as_the_bytes_that_it_stands_for() -> None:
 
 
 @pytest.mark.parametrize("secret", ["whsec_!", "whsec_schlüssel", "whsec_数据", "密钥"])
-def test_a_secret_that_is_no_base64_signs_as_its_text(secret: str) -> None:
+def test_a_secret_that_is_not_base64_signs_as_its_text(secret: str) -> None:
     assert signature(secret, "k", "1", b"body").startswith("v1,")
     assert signature(secret, "k", "1", b"body") != signature("other", "k", "1", b"body")

@@ -39,7 +39,7 @@ def test_of_a_call_the_value_itself_is_the_evidence() -> None:
     assert evidence_in(asked, TEXTS, "It changes on the first of May.").evidence == 0
 
 
-def test_answers_are_looked_for_beside_the_evidence() -> None:
+def test_answers_are_searched_next_to_the_evidence() -> None:
     asked = question(("1",), answers=("4711", "the second of June"))
     assert evidence_in(asked, TEXTS, TEXTS["1"]).answers == 0.5
     assert evidence_in(question(("1",)), TEXTS, TEXTS["1"]).answers is None

@@ -131,7 +131,7 @@ def test_the_newest_groups_stay_whole_however_large() -> None:
     assert hows(entries) == ["clear", "clear", "", "", ""]
 
 
-def test_what_is_pruned_shrinks_further_where_the_minimum_would_not_fit() -> None:
+def test_pruned_results_shrink_further_if_the_minimum_does_not_fit() -> None:
     speaker = Speaker("openai")
     call = speaker.new_call()
     messages = [

@@ -42,7 +42,7 @@ def test_a_replaced_result_is_shown_as_its_stand_in_from_then_on() -> None:
     assert not stubs.add([shown]), "nothing new"
 
 
-def test_what_was_remembered_survives_a_restart() -> None:
+def test_remembered_replacements_survive_a_restart() -> None:
     stubs, large = Stubs(WRITER), _entry(_result("word " * 500))
     stubs.add([WRITER.stub(large)])
     fresh = Stubs(WRITER)
@@ -70,7 +70,7 @@ def test_the_same_text_for_another_call_is_whole() -> None:
     assert stubs.shown(other) is other
 
 
-def test_what_stands_replaced_counts_as_memory_with_its_whole_message() -> None:
+def test_replacements_count_as_memory_including_their_originals() -> None:
     stubs, large = Stubs(WRITER), _entry(_result("word " * 50_000))
     assert stubs.weight == 0
     stubs.add([WRITER.stub(large)])

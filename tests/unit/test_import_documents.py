@@ -39,7 +39,7 @@ def write(path: Path, text: str) -> Path:
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("wrapped", [True, False])
 @pytest.mark.parametrize(("messages", "name"), [(CHAT, "openai-chat"), (BLOCKS, "anthropic-messages")])
-def test_message_lists_are_told_apart(
+def test_formats_of_message_lists_are_distinguished(
     tmp_path: Path, messages: list[object], name: str, wrapped: bool, indent: int | None
 ) -> None:
     body = {"model": "m", "messages": messages} if wrapped else messages
@@ -57,7 +57,7 @@ def test_one_message_a_line_is_read(tmp_path: Path, messages: list[object], name
 
 
 @pytest.mark.parametrize(("messages", "name"), [(CHAT, "openai-chat"), (BLOCKS, "anthropic-messages")])
-def test_one_message_a_line_is_told_apart_though_the_first_is_plain_text(
+def test_the_format_of_json_lines_is_detected_although_the_first_message_is_plain_text(
     tmp_path: Path, messages: list[object], name: str
 ) -> None:
     lines = "".join(json.dumps(message) + "\n" for message in messages)
@@ -77,7 +77,7 @@ PI = [{"role": "user", "content": "look"}, {"role": "toolResult", "toolCallId": 
         ([{"type": "function_call", "call_id": "c", "name": "f"}], "Responses"),
     ],
 )
-def test_messages_of_several_formats_are_refused_with_what_comes_close(
+def test_messages_of_several_formats_are_refused_naming_the_closest_format(
     tmp_path: Path, document: object, named: str
 ) -> None:
     with pytest.raises(TranscriptError, match=named) as refused:
@@ -113,7 +113,7 @@ def test_trajectories_become_chat_messages(tmp_path: Path) -> None:
     assert transcript.skipped == {"entry without role": 1}
 
 
-def test_messages_that_are_none_are_counted(tmp_path: Path) -> None:
+def test_invalid_messages_are_counted(tmp_path: Path) -> None:
     transcript = load(write(tmp_path, '[{"role":"user","content":"hi"}, 3, {}]'))
     assert len(transcript.items) == 1
     assert sum(transcript.skipped.values()) == 2

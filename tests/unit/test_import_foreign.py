@@ -415,5 +415,5 @@ def test_an_export_of_several_conversations_becomes_several_sessions(tmp_path: P
     ],
 )
 def test_messages_of_several_programs_are_refused(tmp_path: Path, mixed: list[object]) -> None:
-    with pytest.raises(TranscriptError, match="shape of"):
+    with pytest.raises(TranscriptError, match="is in the format of"):
         loaded(tmp_path, json.dumps(mixed))

@@ -294,7 +294,7 @@ def test_claude_rows_without_ids_of_their_own_are_a_list(tmp_path: Path) -> None
     assert (texts(transcript), transcript.skipped) == (["look", "blue"], {"system: init": 1})
 
 
-def test_the_usage_of_an_answer_is_told_once_however_many_rows_repeat_it(tmp_path: Path) -> None:
+def test_the_usage_of_an_answer_is_reported_once_however_many_rows_repeat_it(tmp_path: Path) -> None:
     def usage(output: int) -> dict[str, object]:
         cached = {"cache_creation_input_tokens": 30, "cache_read_input_tokens": 60}
         return {"input_tokens": 10, "output_tokens": output, **cached}

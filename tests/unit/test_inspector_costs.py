@@ -66,6 +66,6 @@ def test_a_call_costs_what_its_provider_reported_with_cache_reads_and_writes() -
 @pytest.mark.parametrize(
     "texts", [["1"], ["1", "2", "3"], ["1", "-2"], ["1", "x"], ["nan", "1"], ["1", "inf"]]
 )
-def test_what_is_no_price_is_refused(texts: list[str]) -> None:
+def test_a_value_that_is_not_a_price_is_refused(texts: list[str]) -> None:
     with pytest.raises(ValueError):
         prices_of(texts)

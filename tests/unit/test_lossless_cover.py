@@ -5,13 +5,13 @@ from typing import Any, cast
 import pytest
 
 from sidecar.engines.lossless.forest import Gap
-from sidecar.engines.lossless.planning import WHOLE_GAP, looked_at
+from sidecar.engines.lossless.planning import WHOLE_GAP, sampled
 from tests.e2e.conversations import Speaker
 from tests.guard_kit import Told
 
 
 @pytest.mark.parametrize(("count", "whole"), [(108, True), (WHOLE_GAP + 200, False)])
-def test_hundreds_of_messages_are_all_looked_at(count: int, whole: bool) -> None:
+def test_hundreds_of_messages_are_all_read(count: int, whole: bool) -> None:
     speaker = Speaker("openai")
     story = Told("openai", [speaker.user(f"message {number}") for number in range(count)])
 
@@ -28,7 +28,7 @@ def test_hundreds_of_messages_are_all_looked_at(count: int, whole: bool) -> None
 
     async def work(timeline: Any) -> tuple[int, bool]:
         session = Session((await timeline.tail(1 << 40)).entries)
-        entries, all_of_them = await looked_at(cast(Any, session), Gap(1, count))
+        entries, all_of_them = await sampled(cast(Any, session), Gap(1, count))
         assert entries[0].position == 1 and entries[-1].position == count
         return len(entries), all_of_them
 

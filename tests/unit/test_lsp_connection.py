@@ -65,7 +65,7 @@ def test_a_server_asks_the_client_and_gets_types() -> None:
     run(work())
 
 
-def test_a_client_s_error_reaches_who_asked() -> None:
+def test_an_error_from_the_client_reaches_the_requester() -> None:
     async def work() -> None:
         async with connected(Router(), Router()) as (peer, _):
             server = TranscriptServer(peer)

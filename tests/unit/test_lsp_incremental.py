@@ -83,7 +83,7 @@ def test_after_edits_everything_is_as_a_fresh_look_finds_it(
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if FILES[name].count("\n{") > 2])
-def test_an_edit_reads_one_line_anew(name: str) -> None:
+def test_an_edit_parses_only_one_line_again(name: str) -> None:
     """However many lines there are."""
     rows = FILES[name]
     kept = CountingKept()
@@ -98,7 +98,7 @@ def test_an_edit_reads_one_line_anew(name: str) -> None:
     assert 0 < kept.made <= 6
 
 
-def test_what_went_out_of_the_text_is_forgotten_in_the_end() -> None:
+def test_cached_values_of_removed_text_are_eventually_dropped() -> None:
     kept = Kept()
     text = Text.of(lines(*openai()).encode(), kept)
     for number in range(3_000):

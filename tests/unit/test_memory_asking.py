@@ -66,7 +66,7 @@ def test_the_others_answer_when_one_fails_hangs_or_leaves() -> None:
     assert [bool(answer.problem) for answer in found] == [True, True, False, True, True]
 
 
-def test_sources_are_asked_side_by_side() -> None:
+def test_sources_are_queried_concurrently() -> None:
     begun: list[MemoryRequest] = []
     all_begun = asyncio.Event()
 

@@ -85,7 +85,7 @@ def test_every_fragment_is_named_in_the_order_of_rank(answers: list[list[Fragmen
 
 @settings(max_examples=100, deadline=None)
 @given(ANSWERS, BUDGETS)
-def test_what_is_left_out_would_not_have_fitted_behind_what_ranks_above(
+def test_an_omitted_fragment_would_not_fit_after_those_ranked_above_it(
     answers: list[list[Fragment]], budget: int
 ) -> None:
     found = [c for n, answer in enumerate(answers) for c in candidates(f"s{n}", n, answer, COUNT)]
@@ -144,7 +144,7 @@ def test_verbatim_fragments_never_reach_the_model(answers: list[list[Fragment]],
 
 @settings(max_examples=60, deadline=None)
 @given(ANSWERS, BUDGETS)
-def test_what_is_kept_of_a_compilation_can_be_read_again(answers: list[list[Fragment]], budget: int) -> None:
+def test_the_stored_record_of_a_compilation_is_readable(answers: list[list[Fragment]], budget: int) -> None:
     made = compiled(answers, budget)
     made = made._replace(known=[("s0", fragment) for fragment in answers[0]])
     event = event_of(made, timestamp_ms=1, agent_id="a", point="per-message", budget=budget, tokens=1)
@@ -162,7 +162,7 @@ def test_a_smaller_fragment_enters_behind_one_that_does_not_fit() -> None:
     assert [v.included for v in made.verdicts] == [True, False, True, True]
 
 
-def test_sizes_that_fill_the_budget_exactly_are_all_taken() -> None:
+def test_fragments_that_fill_the_budget_exactly_are_all_included() -> None:
     answer = [Fragment(content=text, tokens=size) for text, size in (("a", 500), ("b", 500), ("c", 250))]
     assert all(v.included for v in compiled([answer], 1250).verdicts)
 

@@ -17,7 +17,7 @@ def test_items_count_once_their_turn_has_ended() -> None:
     assert record.begin(3, "r") == ([], [])
 
 
-def test_a_retry_with_another_prompt_takes_back_what_did_not_count() -> None:
+def test_a_retry_with_another_prompt_releases_what_was_not_used() -> None:
     record = MemoryRecord(turns=[injection(1, "a")])
     assert record.begin(1, "other") == ([], [])
     assert record.turns == []
@@ -59,7 +59,7 @@ def test_the_record_survives_being_kept() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("nnnnerc"), st.integers(0, 5), st.integers(1, 4)), max_size=40))
-def test_what_counts_is_what_ended_turns_in_the_context_hold(steps: list[tuple[str, int, int]]) -> None:
+def test_only_finished_turns_in_the_context_count(steps: list[tuple[str, int, int]]) -> None:
     """A set that is kept as the record says equals what can be read off the record."""
     record, counted, turn, number = MemoryRecord(), set[str](), 1, 0
     for kind, pick, size in steps:

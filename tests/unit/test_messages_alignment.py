@@ -42,7 +42,7 @@ anything_seen = st.lists(
 
 
 @given(anything_stored, anything_seen, st.booleans(), st.booleans())
-def test_matches_rise_and_none_is_used_twice(
+def test_matches_ascend_and_none_is_used_twice(
     kept: list[StoredItem], transcript: list[TranscriptItem], whole: bool, from_start: bool
 ) -> None:
     found = align(kept, transcript, whole=whole, from_start=from_start)
@@ -78,7 +78,7 @@ def test_new_messages_behind_a_known_transcript_stay_new(words: list[int], count
 
 
 @given(st.integers(1, 40), st.data())
-def test_what_the_host_lacks_does_not_disturb_the_rest(count: int, data: st.DataObject) -> None:
+def test_messages_that_the_host_lacks_do_not_disturb_the_rest(count: int, data: st.DataObject) -> None:
     places = sorted(data.draw(st.sets(st.integers(0, count - 1))))
     transcript = [seen(place + 1) for place in places]
     assert align(history([place + 1 for place in range(count)]), transcript) == places
@@ -135,7 +135,7 @@ def test_an_inner_id_that_a_provider_uses_again_does_not_decide() -> None:
     assert align(kept, transcript) == [1, 2, None, None]
 
 
-def test_a_shortened_result_is_found_beside_its_call() -> None:
+def test_a_shortened_result_is_found_next_to_its_call() -> None:
     kept = [stored(0, 1, call=11), stored(1, 2, call=12), stored(2, 3)]
     transcript = [seen(1, call=11), seen(99, call=12), seen(3)]
     assert align(kept, transcript) == [0, 1, 2]

@@ -127,7 +127,7 @@ def test_every_message_is_named_once(name: str, readings: list[Reading]) -> None
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=100, deadline=None)
 @given(readings=anything)
-def test_what_is_no_result_keeps_its_order(name: str, readings: list[Reading]) -> None:
+def test_messages_without_results_keep_their_order(name: str, readings: list[Reading]) -> None:
     placements = arrange(readings, RULES[name], cut=False)
     order = [p.index for p in placements if isinstance(p, Send) and not readings[p.index].results]
     assert order == sorted(order)
@@ -228,7 +228,7 @@ def test_openai_answers_each_message_that_calls_at_once() -> None:
     assert arrange(readings, RULES["openai"], cut=False) == [Send(0), Send(1), Send(3), Send(2), Send(4)]
 
 
-def test_anthropic_takes_results_before_what_is_said_beside_them() -> None:
+def test_anthropic_accepts_results_before_text_in_one_message() -> None:
     readings = [user(), calls("a", "b"), answers("a", text="and"), answers("b")]
     assert arrange(readings, RULES["anthropic"], cut=False) == [Send(0), Send(1), Send(3), Send(2)]
 
@@ -250,7 +250,7 @@ def test_unknown_roles_are_sent() -> None:
         assert arrange([user(), strange], RULES[name], cut=False) == [Send(0), Send(1)]
 
 
-def test_an_interrupted_call_whose_result_is_no_text_is_left_out() -> None:
+def test_an_interrupted_call_whose_result_is_not_text_is_left_out() -> None:
     items = [
         b'{"type":"message","role":"user","content":"find me a tool"}',
         b'{"type":"tool_search_call","call_id":"c1","execution":"client","arguments":{"query":"x"}}',

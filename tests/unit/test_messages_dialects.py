@@ -75,7 +75,7 @@ def test_replacing_results_gives_a_message_again(name: str, raw: bytes, texts: d
 @pytest.mark.parametrize(
     "raw", [b"[]", b"3", b'"user"', b"", b"{", b"null", b"{}", b'{"content":"x"}', b'{"role":7}']
 )
-def test_what_is_no_message_is_refused(spoken: Dialect, raw: bytes) -> None:
+def test_a_value_that_is_not_a_message_is_refused(spoken: Dialect, raw: bytes) -> None:
     with pytest.raises(MessageError):
         spoken.read(raw)
     with pytest.raises(MessageError):
@@ -142,7 +142,7 @@ def test_a_reading_of_fenced_text_is_marked_and_opens_no_turn(spoken: Dialect) -
     assert not spoken.read(raw).opens_turn
 
 
-def test_fenced_text_beside_a_users_own_does_not_mark_the_message(spoken: Dialect) -> None:
+def test_fenced_text_next_to_user_text_does_not_mark_the_message(spoken: Dialect) -> None:
     raw = spoken.write_text("user", f"{MARKS.wrap(Mark('memory', 'm'), 'facts')}\n\ngo on", 1_700_000_000_000)
     assert spoken.read(raw).mark is None
     assert spoken.glance(raw).opens_turn

@@ -62,7 +62,7 @@ contents = st.one_of(st.text(), st.lists(fence_likes, max_size=6).map("".join))
 
 
 @given(mark=marks, content=contents)
-def test_what_was_wrapped_is_found_with_its_mark_and_content(mark: Mark, content: str) -> None:
+def test_wrapped_text_is_found_with_its_mark_and_content(mark: Mark, content: str) -> None:
     text = wrap(mark, content)
     parts = fence.find(text, MARKS.ours(text, role_of(mark)))
     assert [(part.mark, part.content) for part in parts] == [(mark, content)]
@@ -107,7 +107,7 @@ def test_merged_synthetic_messages_carry_the_first_mark() -> None:
         "Please go on.",
     ],
 )
-def test_a_real_text_beside_a_fence_is_not_synthetic(text: str) -> None:
+def test_real_text_next_to_a_fence_is_not_synthetic(text: str) -> None:
     assert whole_mark(text) is None
 
 
@@ -156,7 +156,7 @@ def test_decorations_come_off_a_users_text() -> None:
 
 
 @pytest.mark.parametrize("text", ["[note] hello", "Runtime: agent=main", "see [12:30]", "a\nRuntime: x=y"])
-def test_what_a_user_wrote_in_brackets_stays(text: str) -> None:
+def test_text_that_a_user_wrote_in_brackets_stays(text: str) -> None:
     assert undecorated(text) == text
 
 

@@ -100,7 +100,7 @@ def test_a_stubbed_result_keeps_the_key_of_its_call() -> None:
     assert stands_in(stub, [whole])
 
 
-def test_a_partly_stubbed_message_names_what_it_stands_for() -> None:
+def test_a_partly_stubbed_message_names_the_messages_it_replaces() -> None:
     blocks = [
         {"type": "tool_result", "tool_use_id": "a", "content": wrap(Mark("stub", "m3"), "left out")},
         {"type": "tool_result", "tool_use_id": "b", "content": "seen"},
@@ -134,13 +134,13 @@ def test_the_beginning_of_a_merged_message_is_found(first: str, second: str) -> 
     assert not first.strip() or wanted in [beginning.text for beginning in leading_keys(merged, lines + 1)]
 
 
-def test_the_same_id_with_other_text_is_told_apart() -> None:
+def test_the_same_id_with_different_text_is_distinguished() -> None:
     assert same_text(user("a  b"), user("a b"))
     assert not same_text(user("a b"), user("a c"))
     assert not same_text(calling("a", at=1), calling("a", at=2))
 
 
-def test_an_id_that_a_provider_uses_again_is_told_by_time_and_text() -> None:
+def test_a_reused_provider_id_is_distinguished_by_time_and_text() -> None:
     first = user("one", timestamp=1)
     assert reuses_id(first, user("two", timestamp=2))
     assert not reuses_id(first, user("one", timestamp=2)), "a host that tries again keeps the key"

@@ -151,7 +151,7 @@ def test_openclaw_compaction_summaries_have_no_content() -> None:
     assert (reading.role, reading.text, reading.opens_turn) == ("other", "so far", False)
 
 
-def test_openclaw_assistant_messages_have_what_pi_reads() -> None:
+def test_openclaw_assistant_messages_have_all_members_that_pi_reads() -> None:
     made = json.loads(dialect("openclaw").write_text("assistant", "noted", 5))
     assert {"api", "provider", "model", "usage", "stopReason", "timestamp"} <= made.keys()
     assert made["usage"]["cost"]["total"] == 0

@@ -44,7 +44,7 @@ def test_text_of_our_own_is_not_searched(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic", "openai-responses"])
 @pytest.mark.parametrize("code", ["123456789", "123456789012345678"])
-def test_what_a_forged_fence_holds_is_searched(dialect: str, code: str) -> None:
+def test_the_content_of_a_forged_fence_is_searchable(dialect: str, code: str) -> None:
     forged = enclose(Mark("memory", "m1"), code, "injected secret")
     text, _ = found(dialect, role="user", content=f"asked\n{forged}")
     assert "injected secret" in text

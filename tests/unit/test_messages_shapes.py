@@ -61,10 +61,10 @@ def test_a_message_with_signs_of_one_format_is_of_that_one_alone(name: str, mess
         {},
     ],
 )
-def test_what_may_be_of_any_format_contradicts_none(name: str, message: object) -> None:
+def test_a_message_that_matches_any_format_contradicts_none(name: str, message: object) -> None:
     assert contradiction(json.dumps(message).encode(), name) is None
 
 
 @pytest.mark.parametrize("raw", [b"", b"3", b"[]", b"{", b'{"role": "\\ud83d"}'])
-def test_what_is_no_message_has_no_shape(raw: bytes) -> None:
+def test_a_value_that_is_not_a_message_matches_no_format(raw: bytes) -> None:
     assert shapes(raw) == frozenset()

@@ -103,7 +103,7 @@ def test_turns_open_at_user_messages() -> None:
     assert turn_numbers(readings) == [1, 1, 2, 2, 2, 2]
 
 
-def test_what_comes_before_the_first_user_message_is_in_the_first_turn() -> None:
+def test_messages_before_the_first_user_message_are_in_the_first_turn() -> None:
     system = Reading(role="system", wire_role="system", text="be kind")
     assert turn_numbers([system, says(), user(), says()]) == [1, 1, 1, 1]
 
@@ -139,6 +139,6 @@ def test_plain_text_has_calls_results_and_media_but_no_fences() -> None:
     assert plain_text(reading) == 'look here\nlook({"at":"sky"})\nblue\n[image]'
 
 
-def test_plain_text_has_what_a_forged_fence_holds() -> None:
+def test_plain_text_includes_the_content_of_a_forged_fence() -> None:
     forged = enclose(Mark("memory", "m"), "123456789012345678", "facts")
     assert plain_text(Reading(role="user", wire_role="user", text=forged)) == forged

@@ -35,7 +35,7 @@ def test_a_session_id_out_of_bounds_is_refused_with_its_path(session_id: str) ->
 
 
 @pytest.mark.parametrize("budget", ["0", "-1", "1.5", "true", '"1"', "9007199254740992", "1e400"])
-def test_a_token_budget_that_is_no_positive_integer_is_refused_with_its_path(budget: str) -> None:
+def test_a_token_budget_that_is_not_a_positive_integer_is_refused_with_its_path(budget: str) -> None:
     body = f'{{"sessionId":"s","tokenBudget":{budget}}}'.encode()
     assert "$.tokenBudget" in error_of(body, PreflightContextParams)
 
@@ -69,7 +69,7 @@ def test_ids_of_a_batch_may_have_gaps() -> None:
     assert msgspec.json.decode(body, type=IngestBatchContextParams).message_ids == ["a", None]
 
 
-def test_what_is_absent_is_not_written() -> None:
+def test_absent_members_are_not_written() -> None:
     result = AssembleContextResult(
         messages=[Raw(b'{"role":"user"}')],
         estimated_tokens=3,

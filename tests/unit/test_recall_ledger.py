@@ -62,7 +62,7 @@ def test_a_history_that_was_followed_is_never_searched(talk: Talk) -> None:
     assert source.searches == 0 and ledger.told == 2 * NEW
 
 
-def test_what_a_search_had_no_time_for_is_looked_for_again(talk: Talk) -> None:
+def test_a_search_that_ran_out_of_time_is_repeated(talk: Talk) -> None:
     ledger = Ledger()
     talk.driver.run(ledger.catch_up(Watched(talk, is_whole=False), 2 * NEW))
     assert ledger.told == 0

@@ -39,7 +39,7 @@ def notes(before: Sequence[Entry], plan: str = "", window: Sequence[str] = (), r
     return write_notes(Noted(standing, stated, values), window, room, rough_tokens).text
 
 
-def test_instructions_take_half_of_the_notes_beside_values() -> None:
+def test_instructions_take_half_of_the_notes_if_there_are_values() -> None:
     text = notes([entry(CALL)])
     assert "read: src/a.py" in text
     assert ROOM / 3 < rough_tokens(text.partition(VALUES)[0]) <= ROOM / 2 + 1
@@ -52,7 +52,7 @@ def test_instructions_take_what_values_do_not_need() -> None:
 STEPS = "- [x] read the parser\n- [ ] write the lexer\n- [ ] run the suite"
 
 
-def test_the_plan_stands_beside_instructions_and_values() -> None:
+def test_the_plan_appears_with_instructions_and_values() -> None:
     text = notes([entry(CALL)], STEPS)
     assert f"{PLAN} (t20, 2022-01-08)\n{STEPS}\n" in text
     assert RULES[0] in text
@@ -67,7 +67,7 @@ def test_a_plan_that_is_done_is_not_noted() -> None:
     assert PLAN not in notes((), STEPS.replace("[ ]", "[x]"))
 
 
-def test_of_a_plan_that_is_too_long_what_is_left_to_do_is_kept() -> None:
+def test_a_plan_that_is_too_long_keeps_its_remaining_steps() -> None:
     done = "\n".join(f"- [x] step {n} took a long while and is over" for n in range(40))
     text = notes((), f"{done}\n- [ ] write the lexer")
     assert "- [ ] write the lexer" in text

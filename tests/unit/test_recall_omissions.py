@@ -28,7 +28,7 @@ def test_instructions_come_first_then_commitments_then_decisions() -> None:
 
 
 @pytest.mark.parametrize("kept", [RULE, COMMITMENT, DECISION])
-def test_what_a_summary_quotes_is_not_left_out(kept: Remark) -> None:
+def test_text_quoted_in_a_summary_does_not_count_as_left_out(kept: Remark) -> None:
     found = omissions(SAID, f"[t{kept.position}] {kept.role}:\n {kept.text.upper()}", 8)
     assert kept not in [each.remark for each in found]
     assert len(found) == 2
@@ -40,7 +40,7 @@ def test_of_one_kind_the_newest_come_first_and_the_same_words_once() -> None:
     assert [each.remark.position for each in found] == [9, 7]
 
 
-def test_no_more_are_named_than_asked_for() -> None:
+def test_no_more_omissions_are_listed_than_requested() -> None:
     many = [remark(n, "user", f"We decided on plan number {n}, the one with boat {n}.") for n in range(30)]
     assert len(omissions(many, "", 8)) == 8
 

@@ -28,7 +28,7 @@ def test_wide_characters_make_shorter_passages() -> None:
 
 
 @given(TEXTS, st.integers(100, 2000))
-def test_a_reduced_text_is_about_as_long_as_asked_for(text: str, most: int) -> None:
+def test_a_reduced_text_has_about_the_requested_length(text: str, most: int) -> None:
     assert len(reduced(text, most)) <= most + 20
 
 

@@ -36,7 +36,7 @@ def test_plans_are_recognised_by_their_lists(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [TODO_WRITE, UPDATE_PLAN])
-def test_calls_of_planning_tools_say_what_is_done(text: str) -> None:
+def test_calls_of_planning_tools_show_which_steps_are_done(text: str) -> None:
     found = plan_in(remark(text))
     assert found is not None
     assert [item.mark for item in found.items] == ["x", ">", " "]
@@ -61,7 +61,7 @@ def test_other_lists_are_no_plans(text: str) -> None:
     assert plan_in(remark(text)) is None
 
 
-def test_a_file_that_a_tool_returned_is_no_plan() -> None:
+def test_a_file_returned_by_a_tool_is_not_a_plan() -> None:
     assert plan_in(remark(CHECK_LIST, role="tool", is_result=True)) is None
 
 

@@ -51,7 +51,7 @@ def talk() -> Iterator[Talk]:
         yield Talk(driver)
 
 
-def test_what_the_prompt_is_about_comes_first(talk: Talk) -> None:
+def test_messages_about_the_prompt_come_first(talk: Talk) -> None:
     talk.say(*(f"filler number {n} of nothing" for n in range(40)))
     talk.say("The wifi password of the cabin is heron-42.", "Noted.")
     talk.say(*(f"more filler {n}" for n in range(40)))
@@ -73,7 +73,7 @@ def test_the_short_reply_to_a_hit_comes_along(talk: Talk) -> None:
     assert {1, 2} <= {passage.remark.position for passage in talk.retrieved("painters")}
 
 
-def test_what_came_of_a_hit_two_messages_later_comes_along(talk: Talk) -> None:
+def test_the_outcome_two_messages_after_a_hit_comes_with_it(talk: Talk) -> None:
     talk.say(
         "hi", "Hello!", "I am in trouble today.", "Tell me.", "A speech next week frightens me.", "Oh", "no"
     )
@@ -81,7 +81,7 @@ def test_what_came_of_a_hit_two_messages_later_comes_along(talk: Talk) -> None:
     assert {p.remark.position for p in talk.retrieved("trouble")} == {2, 3, 4}
 
 
-def test_of_a_long_message_the_part_that_fits_is_taken(talk: Talk) -> None:
+def test_the_fitting_part_of_a_long_message_is_taken(talk: Talk) -> None:
     filler = "Nothing of interest happens in this sentence. " * 60
     talk.say("hi", f"{filler}The harbour gate opens with code 7731. {filler}")
     best = talk.retrieved("code of the harbour gate")[0]
@@ -112,7 +112,7 @@ def test_what_a_friend_said_comes_before_what_fits_less(talk: Talk) -> None:
     "said",
     ["The book reminds me to keep going and never give up.", "I try to always be early.", "We never met."],
 )
-def test_what_people_tell_of_themselves_is_no_rule(talk: Talk, said: str) -> None:
+def test_facts_about_people_are_not_rules(talk: Talk, said: str) -> None:
     talk.say(said, "I see.", "And you?", "Fine.")
     assert talk.standing() == []
 
@@ -129,7 +129,7 @@ def test_what_people_tell_of_themselves_is_no_rule(talk: Talk, said: str) -> Non
         "请记住我对花生过敏。",
     ],
 )
-def test_what_is_to_hold_from_then_on_is_recognised(talk: Talk, said: str) -> None:
+def test_standing_instructions_are_recognised(talk: Talk, said: str) -> None:
     talk.say("What is the time?", "Noon.", said, "Understood.", "And the weather?", "Fine.")
     assert talk.standing() == [said]
 
@@ -157,7 +157,7 @@ def test_a_recollection_fits_and_has_the_newest_first(talk: Talk) -> None:
     assert numbers == sorted(numbers, reverse=True)
 
 
-def test_what_is_known_is_not_recalled_again(talk: Talk) -> None:
+def test_known_text_is_not_recalled_again(talk: Talk) -> None:
     talk.say("heron one", "ok", "heron two", "ok")
     found = talk.retrieved("heron")
     recollection = Recollection(300, len, [passage.key for passage in found])

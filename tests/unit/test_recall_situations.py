@@ -27,7 +27,7 @@ def test_a_short_prompt_is_read_with_the_names_said_just_before() -> None:
     assert "AuthGuard" in asked.question
 
 
-def test_a_word_with_a_hyphen_is_no_name() -> None:
+def test_a_word_with_a_hyphen_is_not_a_name() -> None:
     said = "It taught me self-acceptance; see test-themes.ts and user_names-2 in packages/tui-kit"
     asked = situation("fix login", [said])
     assert asked.question.split() == ["fix", "login", "test-themes.ts", "user_names-2", "packages/tui-kit"]
@@ -38,7 +38,7 @@ def test_a_long_prompt_stands_for_itself() -> None:
     assert situation(prompt, ["see src/auth/session.py"]).question == prompt
 
 
-def test_of_a_huge_prompt_both_ends_are_looked_at() -> None:
+def test_both_ends_of_a_huge_prompt_are_examined() -> None:
     asked = situation("alphaword " + "filler " * 50_000 + "omegaword", [])
     assert "alphaword" in asked.question
     assert "omegaword" in asked.question

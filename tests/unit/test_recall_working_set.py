@@ -31,7 +31,7 @@ def test_values_stand_by_tool_the_newest_first() -> None:
     assert found == ["read: src/b.py, src/a.py", "bash: make"]
 
 
-def test_what_is_used_often_comes_before_what_was_used_last() -> None:
+def test_frequently_used_values_precede_recently_used_ones() -> None:
     found = lines(*[called("read", path="src/a.py")] * 3, called("read", path="src/b.py"))
     assert found == ["read: src/a.py, src/b.py"]
 
@@ -43,7 +43,7 @@ def test_ids_out_of_results_are_kept_though_nobody_used_them_yet() -> None:
     assert found == ["in results: XK42B7, 1990-04-05, card_4421"]
 
 
-def test_ids_beside_one_that_was_used_come_before_newer_ones() -> None:
+def test_ids_next_to_a_used_one_precede_newer_ones() -> None:
     listed = gave(json.dumps([f"BOOKING{n}" for n in range(10, 30)]))
     newer = gave(json.dumps([f"flight_{n}" for n in range(10)]))
     found = lines(listed, called("look_up", booking="BOOKING20"), newer, room=60)
@@ -54,7 +54,7 @@ def test_ids_beside_one_that_was_used_come_before_newer_ones() -> None:
     assert "BOOKING16" not in found[1]
 
 
-def test_values_that_are_named_like_what_is_asked_for_come_first() -> None:
+def test_values_named_like_the_request_come_first() -> None:
     paths = [f"src/module_{n}.py" for n in range(40)]
     used = [called("read", path=path) for path in ("src/login_form.py", "src/loginStore.py", *paths)]
     given = gave("credit_card_77 gift_card_12 seat_4 " + " ".join(f"flight_{n}" for n in range(40)))
@@ -63,7 +63,7 @@ def test_values_that_are_named_like_what_is_asked_for_come_first() -> None:
     assert found.startswith("in results: credit_card_77, gift_card_12")
 
 
-def test_what_the_model_sees_anyway_is_left_out() -> None:
+def test_values_that_the_model_sees_anyway_are_left_out() -> None:
     assert lines(called("read", path="src/a.py"), visible="see src/a.py") == []
 
 
@@ -77,6 +77,6 @@ def test_only_as_much_is_listed_as_there_is_room_for() -> None:
     assert found[0].startswith("read: src/module_99.py")
 
 
-def test_arguments_that_are_no_json_are_taken_as_they_are() -> None:
+def test_arguments_that_are_not_json_are_used_unchanged() -> None:
     call = ToolCall("c", "shell", "ls -la {broken")
     assert lines(Reading(role="assistant", wire_role="assistant", calls=(call,))) == ["shell: ls -la {broken"]

@@ -63,7 +63,7 @@ def test_ids_and_time_stamps_that_differ_speak_against_it() -> None:
         assert matched([user("a"), kept, user("z")], [user("a"), given, user("z")], [0, None, 2])[1] is None
 
 
-def test_a_call_is_no_edited_reply() -> None:
+def test_a_call_is_not_an_edited_reply() -> None:
     call = Reading(role="assistant", wire_role="assistant", calls=(ToolCall("c", "f", "{}"),))
     assert matched([user("a"), reply("b"), user("z")], [user("a"), call, user("z")], [0, None, 2])[1] is None
 
@@ -73,7 +73,7 @@ def test_one_time_stamp_on_each_side_is_one_message_whatever_it_says() -> None:
     assert same_stamps(stored, [reply("changed", 2), user("new", 9)]) == {0: 1}
 
 
-def test_a_time_stamp_that_comes_twice_tells_nothing() -> None:
+def test_a_repeated_timestamp_is_no_evidence() -> None:
     assert same_stamps([user("a", 1), user("b", 1)], [user("b", 1)]) == {}
     assert same_stamps([user("b", 1)], [user("a", 1), user("b", 1)]) == {}
     assert same_stamps([user("b", 1)], [reply("b", 1)]) == {}

@@ -115,7 +115,7 @@ def test_a_store_that_refuses_reaches_the_caller() -> None:
         gathered(store_it, message("a"), store=refuse)
 
 
-def test_what_an_engine_adds_afterwards_stays() -> None:
+def test_additions_of_an_engine_afterwards_stay() -> None:
     async def adds(slot: Slot, raw: bytes) -> IngestOutcome:
         outcome = await store_it(slot, raw)
         return IngestOutcome(ingested=True, message_id=outcome.message_id, display_message=b"shown")

@@ -13,6 +13,6 @@ def test_a_budget_is_read(text: str, tokens: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "k", "-5", "32 thousand", "1e3", "0.0001k", "٣"])
-def test_anything_else_is_no_budget(text: str) -> None:
+def test_anything_else_is_not_a_budget(text: str) -> None:
     with pytest.raises(click.BadParameter, match="no budget"):
         token_budget(text)

@@ -43,7 +43,7 @@ def test_values_are_evidence_where_their_newest_mention_is_in_an_earlier_turn() 
     assert used(told[:1], call) == []
 
 
-def test_a_value_that_was_evidence_is_none_once_the_open_turn_mentions_it() -> None:
+def test_evidence_stops_counting_once_the_open_turn_mentions_it() -> None:
     told = [user("Read src/one.py."), user("Go on.")]
     evidence = Evidence(Tally(dialect("openai"), counter("estimate")))
     call = dialect("openai").read(json.dumps(calling(a="src/one.py")).encode())

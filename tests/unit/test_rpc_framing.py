@@ -116,7 +116,7 @@ class Sink:
 
 
 @given(st.lists(st.integers(1, 40_000), max_size=6), st.booleans())
-def test_what_the_outbox_frames_is_read_back(sizes: list[int], newline: bool) -> None:
+def test_frames_of_the_outbox_are_read_back(sizes: list[int], newline: bool) -> None:
     sink = Sink()
     outbox = Outbox(sink)  # pyright: ignore[reportArgumentType]
     outbox.newline = newline

@@ -68,7 +68,7 @@ def test_lanes_do_not_wait_for_each_other() -> None:
     assert log.started == [1, 2]
 
 
-def test_pipelined_calls_start_beside_each_other() -> None:
+def test_pipelined_calls_start_concurrently() -> None:
     log = Log()
     for name in range(3):
         assert not log.lanes.submit("a", Member(name, False, Place.OUTSTANDING))

@@ -77,7 +77,7 @@ def test_null_counts_as_absent_at_every_depth() -> None:
     assert params == Params("a", 10, Inner("t"), [Inner("t"), Inner("u")])
 
 
-def test_raw_members_keep_their_bytes_beside_null_members() -> None:
+def test_raw_members_keep_their_bytes_next_to_null_members() -> None:
     message = '{ "role" : "user", "n":1.50, "x":null }'
     params = _decode(f'{{"sessionId":"a","limit":null,"message":{message}}}')
     assert bytes(params.message) == message.encode()
@@ -123,7 +123,7 @@ class Chosen(Struct, rename="camel"):
         ('{"points":["one","no"]}', "points[1]: invalid enum value 'no', expected one of 'one', 'two'"),
     ],
 )
-def test_a_value_that_is_none_of_the_right_ones_is_told_with_them(text: str, told: str) -> None:
+def test_an_invalid_value_is_reported_with_the_valid_ones(text: str, told: str) -> None:
     with pytest.raises(InvalidParams) as caught:
         Route("x", Chosen).decode(Raw(text.encode()))
     assert caught.value.message == told

@@ -238,7 +238,7 @@ def test_held_messages_pass_in_order_once_they_may() -> None:
     run(work())
 
 
-def test_a_peer_that_is_gone_fails_what_waits_for_it() -> None:
+def test_a_lost_peer_fails_pending_requests() -> None:
     async def work() -> None:
         async with connected(echoing()) as pair:
             asked = asyncio.ensure_future(pair.server.request("echo", None, Text))
@@ -325,7 +325,7 @@ def test_large_requests_run_one_after_the_other_and_small_ones_pass() -> None:
     run(work())
 
 
-def test_an_answered_request_is_not_kept_by_a_timer_that_was_set_for_it() -> None:
+def test_an_answered_request_is_not_kept_alive_by_its_timer() -> None:
     async def work() -> None:
         handles: list[object] = []
         served: list[Call] = []
@@ -347,7 +347,7 @@ def test_an_answered_request_is_not_kept_by_a_timer_that_was_set_for_it() -> Non
     run(work())
 
 
-def test_a_request_without_an_id_is_told_of_before_its_handler_is_loaded(
+def test_a_request_without_an_id_is_logged_before_its_handler_is_loaded(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def work() -> None:
@@ -362,7 +362,7 @@ def test_a_request_without_an_id_is_told_of_before_its_handler_is_loaded(
     run(work())
 
 
-def test_progress_is_told_under_its_token() -> None:
+def test_progress_is_reported_under_its_token() -> None:
     async def work() -> None:
         class Told(Struct):
             token: str
@@ -386,7 +386,7 @@ def test_progress_is_told_under_its_token() -> None:
     run(work())
 
 
-def test_the_end_of_input_is_told_once() -> None:
+def test_the_end_of_input_is_reported_once() -> None:
     async def work() -> None:
         ends: list[End] = []
         async with connected(echoing()) as pair:

@@ -69,7 +69,7 @@ def test_a_veil_gives_back_raw_parts_and_shows_replacement_characters(parts: tup
     assert holder.members == {_lenient(name): _lenient(value)}
 
 
-def test_many_different_halves_are_told_apart() -> None:
+def test_many_different_halves_stay_distinct() -> None:
     body = b'["\\ue000","\xee\x80\x81",%b]' % b",".join(b'"\\u%04x"' % half for half in range(0xD800, 0xE000))
     veil = conceal(body)
     assert veil is not None

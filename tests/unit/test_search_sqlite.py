@@ -82,7 +82,7 @@ def test_messages_inserted_in_the_middle_are_found_and_those_behind_at_their_new
     finds_every_message(store, REF, numbers)
 
 
-def test_truncated_messages_are_not_found_and_what_comes_instead_is(store: Driver, path: Path) -> None:
+def test_truncated_messages_are_not_found_but_their_replacements_are(store: Driver, path: Path) -> None:
     store.write(Truncate(REF, store.ids(REF)[36]))
     finds_every_message(store, REF, list(range(1, 38)))
     store.append(REF, *[f"plum number{number}x" for number in range(200, 230)])
@@ -90,7 +90,7 @@ def test_truncated_messages_are_not_found_and_what_comes_instead_is(store: Drive
     finds_every_message(store, REF, [*range(1, 38), *range(200, 230)])
 
 
-def test_a_fork_finds_what_it_shares_and_nothing_behind(store: Driver) -> None:
+def test_a_fork_finds_shared_messages_and_nothing_after_them(store: Driver) -> None:
     store.write(Fork(REF, CHILD, store.ids(REF)[30]))
     store.append(CHILD, *[f"plum number{number}x" for number in range(300, 320)])
     rest(store)
@@ -100,7 +100,7 @@ def test_a_fork_finds_what_it_shares_and_nothing_behind(store: Driver) -> None:
 
 
 @pytest.mark.parametrize("gone", [Truncate(REF, None), Delete(REF)])
-def test_a_fork_finds_what_it_shared_after_its_parent_has_lost_it(
+def test_a_fork_finds_shared_messages_after_its_parent_lost_them(
     store: Driver, path: Path, gone: Truncate | Delete
 ) -> None:
     store.write(Fork(REF, CHILD, store.ids(REF)[30]))
@@ -132,7 +132,7 @@ def test_deletion_leaves_no_term_of_a_session_in_any_file(path: Path) -> None:
     assert b"kumquatma" not in bytes_on_disk(path)
 
 
-def test_a_large_index_is_purged_of_what_was_erased_at_a_clean_stop(
+def test_a_clean_stop_purges_erased_text_from_a_large_index(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fts5, "_AT_ONCE_S", 0.0)
@@ -169,7 +169,7 @@ def test_a_copy_has_no_word_of_what_was_erased_before(path: Path, monkeypatch: p
     assert_sound(copy)
 
 
-def test_what_was_erased_leaves_a_large_index_in_a_pause_once_it_is_due(
+def test_erased_text_leaves_a_large_index_during_a_pause_once_due(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fts5, "_AT_ONCE_S", 0.0)
@@ -217,7 +217,7 @@ def test_a_store_from_before_the_index_is_indexed_and_found_in_meanwhile(store: 
         finds_every_message(migrated, REF, list(range(1, 61)))
 
 
-def test_what_was_indexed_in_another_form_is_not_used_and_indexed_anew(
+def test_an_index_in_another_form_is_ignored_and_rebuilt(
     store: Driver, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.run(store.store.close())
@@ -271,7 +271,7 @@ def assert_sound(path: Path) -> None:
     assert found["search index"].ok, found["search index"].message
 
 
-def test_what_a_killed_process_was_indexing_is_completed_by_the_next(path: Path) -> None:
+def test_indexing_by_a_killed_process_is_completed_by_the_next(path: Path) -> None:
     script = (
         "import asyncio, os, sys\n"
         "from pathlib import Path\n"

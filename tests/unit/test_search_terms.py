@@ -145,7 +145,7 @@ def test_a_literal_asks_for_whole_words_and_for_all_of_its_text() -> None:
     assert len(matcher(SearchQuery(text="".join(map(str, range(900))), kind="literal"), bool).parts) <= 64
 
 
-def test_a_long_text_is_looked_at_in_pieces_to_its_end() -> None:
+def test_a_long_text_is_processed_in_pieces_to_its_end() -> None:
     matches = compile_pattern("(?:needle|[a-z]{300}q)$")
     hay = "hay " * 400_000
     assert matches(hay + "needle")

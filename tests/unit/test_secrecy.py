@@ -71,7 +71,7 @@ def test_other_members_are_shown_and_addresses_in_them_masked() -> None:
     assert masked_settings(given) == {**given, "url": f"https://{MASK}@db"}
 
 
-def test_the_working_directory_is_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_working_directory_is_not_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PWD", str(tmp_path))
     monkeypatch.setenv("DEPLOY_KEY", str(tmp_path))
     assert masked_text(f"{tmp_path}/state") == f"{tmp_path}/state"

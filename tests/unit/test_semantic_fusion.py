@@ -12,11 +12,11 @@ def scored(keys: list[int]) -> list[tuple[int, float]]:
     return [(key, float(len(keys) - place)) for place, key in enumerate(keys)]
 
 
-def test_what_both_rankings_know_comes_before_what_one_of_them_knows() -> None:
+def test_hits_in_both_rankings_precede_hits_in_one() -> None:
     assert fused(scored([1, 2, 3]), [3, 4, 5], 5)[0] == (3, 3.0)
 
 
-def test_what_words_do_not_find_takes_part() -> None:
+def test_hits_not_found_by_words_take_part() -> None:
     assert 9 in [key for key, _ in fused(scored([1, 2]), [9], 3)]
 
 
@@ -24,13 +24,13 @@ def test_places_score_what_they_scored_among_words() -> None:
     assert [score for _, score in fused(scored([1, 2, 3]), [3, 2, 1], 3)] == [3.0, 2.0, 1.0]
 
 
-def test_without_hits_by_words_those_by_meaning_are_told_in_their_order() -> None:
+def test_without_hits_by_words_hits_by_meaning_keep_their_order() -> None:
     found = fused([], [7, 8, 9], 2)
     assert [key for key, _ in found] == [7, 8]
     assert found[0][1] > found[1][1]
 
 
-def test_what_could_not_be_judged_keeps_its_place() -> None:
+def test_hits_that_could_not_be_judged_keep_their_place() -> None:
     assert [key for key, _ in fused(scored([1, 2, 3]), [2, 3], 3, unjudged={1})] == [1, 2, 3]
     assert [key for key, _ in fused(scored([1, 2, 3]), [2, 3], 3)] == [2, 3, 1]
 

@@ -97,7 +97,7 @@ def library() -> Iterator[Library]:
         library.close()
 
 
-def test_what_means_the_same_is_found_without_a_word_in_common(library: Library) -> None:
+def test_text_with_the_same_meaning_is_found_without_a_common_word(library: Library) -> None:
     library.say("The bus leaves at nine.", FACT, "My sister plays the cello.")
     library.wait()
     assert library.found(ASKED)[:1] == [2]
@@ -110,12 +110,12 @@ def test_a_search_that_does_not_ask_for_meaning_is_by_words(library: Library) ->
     assert library.driver.run(library.searching.search(REF, query)).hits == []
 
 
-def test_what_has_no_vector_yet_is_found_by_its_words(library: Library) -> None:
+def test_text_without_a_vector_is_found_by_its_words(library: Library) -> None:
     library.say("The bus leaves at nine.")
     assert library.found("When does the bus leave?") == [1]
 
 
-def test_nothing_is_kept_of_a_session_that_is_deleted_meanwhile(library: Library) -> None:
+def test_nothing_is_stored_for_a_session_deleted_meanwhile(library: Library) -> None:
     library.say(FACT)
     library.driver.write(Delete(REF))
     library.wait()
@@ -155,7 +155,7 @@ def test_only_the_newest_messages_keep_vectors(library: Library, monkeypatch: py
     assert library.kept(0) is None
 
 
-def test_another_process_goes_on_with_what_is_kept(tmp_path: Path) -> None:
+def test_another_process_continues_from_the_stored_vectors(tmp_path: Path) -> None:
     def make() -> SQLiteStore:
         return SQLiteStore(tmp_path / "context.db", extract=extract)
 
@@ -175,7 +175,7 @@ def test_another_process_goes_on_with_what_is_kept(tmp_path: Path) -> None:
         library.close()
 
 
-def test_what_another_process_has_made_is_not_made_again(library: Library) -> None:
+def test_vectors_made_by_another_process_are_not_made_again(library: Library) -> None:
     library.say("The bus leaves at nine.")
     library.wait()
     other = library.driver.run(library.begin())
@@ -190,7 +190,7 @@ def test_what_another_process_has_made_is_not_made_again(library: Library) -> No
     library.driver.run(other.close())
 
 
-def test_vectors_that_were_damaged_are_made_anew(tmp_path: Path) -> None:
+def test_damaged_vectors_are_rebuilt(tmp_path: Path) -> None:
     with Driver(lambda: SQLiteStore(tmp_path / "context.db", extract=extract)) as driver:
         library = Library(driver)
         driver.write(SaveState(REF, f"{NAME}0", b"\x93\x01\x02"))
@@ -228,7 +228,7 @@ def test_other_sessions_are_searched_by_meaning_too(library: Library) -> None:
     assert Agents(library).found(ASKED, REF) == []
 
 
-def test_what_a_fork_shares_is_found_once_and_left_out_with_its_parent(library: Library) -> None:
+def test_messages_shared_by_a_fork_are_found_once_and_excluded_with_their_parent(library: Library) -> None:
     library.say(FACT)
     library.driver.write(Fork(REF, CHILD, None))
     library.wait()

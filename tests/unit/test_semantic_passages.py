@@ -59,7 +59,7 @@ def test_system_messages_heartbeats_and_results_say_nothing() -> None:
     assert list(spoken_passages(dialect("openai"), said, 1)) == []
 
 
-def test_of_a_long_message_the_first_passages_are_taken() -> None:
+def test_the_first_passages_of_a_long_message_are_taken() -> None:
     text = " ".join(f"Sentence number {n} is about item {n}." for n in range(400))
     found = list(spoken_passages(dialect("openai"), [message(1, "user", text)], 1))
     assert [each.text for each in found] == list(passages(text)[:MOST_PARTS])

@@ -44,7 +44,7 @@ def test_a_byte_for_each_number_keeps_similarities_to_a_hundredth(seed: int) -> 
     assert numpy.abs((rows * scales[:, None]) @ vectors.T - vectors @ vectors.T).max() < 0.01
 
 
-def test_what_is_kept_comes_back() -> None:
+def test_encoded_vectors_decode_unchanged() -> None:
     kept = chunk(unit_vectors(5, 1))
     found = decoded(encoded(kept, 7, 3))
     assert found is not None
@@ -54,11 +54,11 @@ def test_what_is_kept_comes_back() -> None:
 
 
 @pytest.mark.parametrize("value", [None, b"", b"\x91\x01", b"\xff" * 40])
-def test_what_is_no_chunk_is_not_taken_for_one(value: bytes | None) -> None:
+def test_data_that_is_not_a_chunk_is_not_mistaken_for_one(value: bytes | None) -> None:
     assert decoded(value) is None
 
 
-def test_a_chunk_that_was_cut_off_is_not_taken_for_one() -> None:
+def test_a_truncated_chunk_is_not_mistaken_for_a_whole_one() -> None:
     assert decoded(encoded(chunk(unit_vectors(5, 1)), 7, 3)[:-1]) is None
 
 
@@ -69,7 +69,7 @@ def test_the_most_similar_message_comes_first_however_many_chunks_there_are() ->
         assert positions(table, vectors[row])[0] == row + 1
 
 
-def test_a_chunk_that_grows_replaces_what_it_was() -> None:
+def test_a_chunk_that_grows_replaces_its_earlier_version() -> None:
     vectors = unit_vectors(30 * CHUNK, 3)
     table = filled(vectors[:-1])
     assert positions(table, vectors[5])[0] == 6

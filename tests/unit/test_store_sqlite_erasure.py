@@ -62,7 +62,7 @@ def test_rewriting_history_before_deletion_leaves_nothing_either(tmp_path: Path)
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
 
 
-def test_what_a_fork_still_has_stays_until_the_fork_goes(tmp_path: Path) -> None:
+def test_messages_of_a_fork_stay_until_the_fork_is_deleted(tmp_path: Path) -> None:
     with Driver(lambda: SQLiteStore(tmp_path / "store.db")) as store:
         shared, own = "shared-text", "parents-own"
         store.append(REF, shared)

@@ -31,7 +31,7 @@ def sqlite_store(path: Path) -> Driver:
     return Driver(make)
 
 
-def test_what_was_stored_is_there_after_reopening(tmp_path: Path) -> None:
+def test_stored_messages_are_there_after_reopening(tmp_path: Path) -> None:
     with sqlite_store(tmp_path / "store.db") as store:
         store.append(REF, "a", "b")
         before = store.messages(REF)
@@ -57,7 +57,7 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
         assert store.texts(REF) == ["a"]
 
 
-def test_every_commit_is_synced_and_what_is_erased_is_overwritten(tmp_path: Path) -> None:
+def test_every_commit_is_synced_and_erased_data_is_overwritten(tmp_path: Path) -> None:
     from sidecar.store.sqlite.connection import connect
 
     connection = connect(tmp_path / "store.db", None, busy_ms=1, cache_kib=1024)
@@ -113,7 +113,7 @@ def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path)
 @pytest.mark.parametrize(
     "content", [b"not a database at all, but long enough to be read" * 100, b"x", b"x" * 511, b"x" * 512]
 )
-def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "store.db"
     path.write_bytes(content)
     error = refusal(path)

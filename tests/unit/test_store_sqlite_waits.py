@@ -59,7 +59,7 @@ def test_writes_go_on_while_the_terms_of_a_message_are_being_made(
         assert positions(store, "damson") == [4, 3, 2]
 
 
-def test_what_was_erased_while_its_terms_were_made_does_not_come_back(
+def test_a_message_erased_while_its_terms_were_made_does_not_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stall: Stall
 ) -> None:
     monkeypatch.setattr(writer, "_PAUSE_S", 0.001)

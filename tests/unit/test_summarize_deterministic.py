@@ -57,7 +57,7 @@ def summarise(sources: list[SourceMessage], target: int, earlier: str = "", inst
         "还没决定数据库，下一步请联系王敏，电话是13800001111。",
     ],
 )
-def test_what_matters_survives_among_idle_talk(sentence: str) -> None:
+def test_important_statements_survive_among_small_talk(sentence: str) -> None:
     assert sentence in summarise(chat(30, t13=sentence), target=500)
 
 

@@ -123,7 +123,7 @@ def test_no_endpoint_at_all_is_a_failure() -> None:
     assert "cannot be reached" in said
 
 
-def test_after_failures_in_a_row_the_model_is_left_alone_and_asked_again_later(
+def test_consecutive_failures_pause_the_model_until_a_later_trial(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     now = [0.0]
@@ -131,18 +131,18 @@ def test_after_failures_in_a_row_the_model_is_left_alone_and_asked_again_later(
     with ModelServer(script) as server, caplog.at_level(logging.WARNING):
         breaker = CircuitBreaker(open_seconds=60, clock=lambda: now[0])
         said = _asked(server, times=5, breaker=breaker)
-        assert len(server.requests) == 3 and "left alone" in said[4]
+        assert len(server.requests) == 3 and "paused" in said[4]
         now[0] = 61
         assert _asked(server, breaker=breaker) == ["Short."]
-    assert "too many failures in a row" in caplog.text
+    assert "too many consecutive failures" in caplog.text
     assert KEY not in caplog.text and "Shorten" not in caplog.text
 
 
-def test_calls_within_a_while_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+def test_calls_within_a_window_are_limited(caplog: pytest.LogCaptureFixture) -> None:
     with ModelServer(lambda body, number: "Short.") as server:
         said = _asked(server, times=4, guard=SpendGuard(2, 600, clock=lambda: 0.0))
-    assert said[:2] == ["Short.", "Short."] and all("spent" in text for text in said[2:])
-    assert len(server.requests) == 2 and "spent" in caplog.text
+    assert said[:2] == ["Short.", "Short."] and all("limit on calls" in text for text in said[2:])
+    assert len(server.requests) == 2 and "limit on calls" in caplog.text
 
 
 def test_the_key_is_in_no_representation() -> None:

@@ -53,7 +53,7 @@ def test_a_good_answer_of_the_model_is_the_summary() -> None:
     assert summary == Summary("- [t1] 59 orders to Bergen.", "model", "small-1")
 
 
-def test_an_answer_that_is_too_long_is_asked_for_again_more_sternly() -> None:
+def test_an_answer_that_is_too_long_is_requested_again_with_a_stricter_prompt() -> None:
     model = Model(TOO_LONG, "- [t1] Orders to Bergen.")
     assert summarise(model).quality == "aggressive"
     assert len(model.calls) == 2 and len(model.calls[1][1]) > len(model.calls[0][1])
@@ -87,7 +87,7 @@ def test_being_cancelled_stops_the_wait_for_the_model() -> None:
     asyncio.run(cancel())
 
 
-def test_what_fits_as_it_is_costs_no_call() -> None:
+def test_sources_that_already_fit_cost_no_call() -> None:
     model = Model("- [t1] short")
     assert (
         summarise(model, SummaryRequest(sources=LONG_TALK[:2], target_tokens=200)).quality == "deterministic"
@@ -95,7 +95,7 @@ def test_what_fits_as_it_is_costs_no_call() -> None:
     assert model.calls == []
 
 
-def test_a_text_longer_than_its_source_is_no_summary() -> None:
+def test_a_text_longer_than_its_source_is_rejected() -> None:
     request = SummaryRequest(
         sources=[SourceMessage("m1", "t1", "user", "alpha beta " * 60)], target_tokens=110
     )
@@ -178,5 +178,5 @@ def test_calls_are_free_again_once_the_window_has_passed() -> None:
         ("- [t1] `x`\n```\ncode\n```\n- [t2] b", "- [t1] `x`\n```\ncode\n```\n- [t2] b"),
     ],
 )
-def test_thoughts_and_an_outer_code_fence_are_taken_off(answer: str, text: str) -> None:
+def test_thoughts_and_an_outer_code_fence_are_removed(answer: str, text: str) -> None:
     assert cleaned(answer) == text

@@ -43,7 +43,7 @@ def test_any_chunking_gives_what_stripping_the_whole_text_gives(text: str, cuts:
 
 
 @given(TEXTS, st.lists(st.integers(0, 120), max_size=40))
-def test_what_was_shown_is_never_taken_back(text: str, cuts: list[int]) -> None:
+def test_shown_text_is_never_withdrawn(text: str, cuts: list[int]) -> None:
     stripper, shown, whole = TerseStripper(), "", strip_tags(text)
     for chunk in in_pieces(text, cuts):
         shown += stripper.feed(chunk)

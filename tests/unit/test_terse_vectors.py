@@ -42,7 +42,7 @@ def test_a_text_in_pieces_is_shown_as_its_vector_says(file: Path, size: int) -> 
 
 
 @pytest.mark.parametrize("file", STREAMS, ids=lambda file: file.stem)
-def test_a_stream_gives_back_what_its_vector_says(file: Path) -> None:
+def test_a_stream_returns_the_output_of_its_vector(file: Path) -> None:
     case, stripper = read(file), TerseStripper()
     assert [stripper.feed(chunk) for chunk in case["chunks"]] == case["shown"]
     assert stripper.close() == case["rest"]

@@ -34,7 +34,7 @@ def test_a_provider_that_counts_a_quarter_more_gives_that_factor_despite_its_sys
     assert calibration.version == 1
 
 
-def test_what_our_counts_do_not_explain_is_reported_as_overhead() -> None:
+def test_tokens_that_our_counts_do_not_explain_are_reported_as_overhead() -> None:
     calibration = Calibration("estimate-1")
     report_turns(calibration, "a", 1.25, turns=12)
     assert calibration.overhead() == pytest.approx(SYSTEM_PROMPT, rel=0.03)

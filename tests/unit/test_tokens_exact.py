@@ -95,6 +95,6 @@ def test_auto_estimates_where_no_vocabulary_is_installed() -> None:
 
 
 @pytest.mark.usefixtures("without_vocabularies")
-def test_asking_for_a_vocabulary_that_is_not_installed_says_what_to_install() -> None:
+def test_requesting_a_missing_vocabulary_says_what_to_install() -> None:
     with pytest.raises(CounterUnavailable, match=re.escape(install_command("tokens"))):
         counter("cl100k")

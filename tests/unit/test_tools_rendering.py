@@ -49,7 +49,7 @@ def test_a_result_has_the_name_of_its_call() -> None:
     assert shown(message) == "[tool t7] tool: ok"
 
 
-def test_results_stand_in_front_of_what_the_user_says() -> None:
+def test_results_precede_the_user_text() -> None:
     blocks = [
         {"type": "tool_result", "tool_use_id": "a", "content": "one"},
         {"type": "tool_result", "tool_use_id": "b", "content": "two"},
@@ -132,14 +132,14 @@ def test_listed_lines_fit_the_bound(sizes: list[int]) -> None:
 
 
 @given(st.text(max_size=300), st.text(max_size=10), st.integers(20, 200))
-def test_a_passage_has_at_most_the_length_asked_for(text: str, query: str, length: int) -> None:
+def test_a_passage_has_at_most_the_requested_length(text: str, query: str, length: int) -> None:
     for passage in (around(text, query, length), best_passage(text, query, length)):
         assert len(passage) <= length
         assert passage.strip("…").strip() in text
 
 
 @pytest.mark.parametrize(("query", "text"), [("NEEDLE", "needle"), ("超时", "连接超时了")])
-def test_a_passage_holds_what_was_looked_for(query: str, text: str) -> None:
+def test_a_passage_contains_the_search_term(query: str, text: str) -> None:
     long = "hay " * 3000 + text + " straw" * 3000
     assert text in around(long, query, 400)
     assert text in best_passage(long, f"where is the {query}?", 400)

@@ -50,7 +50,7 @@ GIVEN = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4)
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(OFFERED, GIVEN)
-def test_arguments_are_taken_exactly_where_the_schema_takes_them(
+def test_arguments_are_accepted_exactly_if_the_schema_accepts_them(
     tool: type[AgentTool], arguments: dict[str, Any]
 ) -> None:
     wrong = [str(error.message) for error in Draft202012Validator(SCHEMAS[tool]).iter_errors(arguments)]
@@ -73,7 +73,7 @@ def test_the_argument_at_fault_is_named(tool: type[AgentTool], arguments: dict[s
 
 
 @pytest.mark.parametrize("raw", [b"[]", b"5", b'"x"', b"{", b'{"mode":"tail","last":' + b"[" * 3000])
-def test_what_is_no_object_is_refused(raw: bytes) -> None:
+def test_a_value_that_is_not_an_object_is_refused(raw: bytes) -> None:
     with pytest.raises(ArgumentError):
         read_arguments(raw, SearchArguments)
 
@@ -87,7 +87,7 @@ def test_the_example_of_the_specification_is_what_every_storing_engine_offers() 
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_models_are_told_of_every_argument(tool: type[AgentTool]) -> None:
+def test_every_argument_is_documented_for_models(tool: type[AgentTool]) -> None:
     Draft202012Validator.check_schema(SCHEMAS[tool])
     assert all(member["description"] for member in SCHEMAS[tool]["properties"].values())
 
@@ -107,6 +107,6 @@ def test_times_are_read_as_models_write_them(text: str, ms: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["yesterday", "", "12", "0001-01-01T00:00:00+23:59" + "9"])
-def test_what_is_no_time_is_refused_by_name(text: str) -> None:
+def test_a_value_that_is_not_a_time_is_refused_by_name(text: str) -> None:
     with pytest.raises(ArgumentError, match=r"^until: "):
         read_time(text, "until")

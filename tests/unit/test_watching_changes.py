@@ -45,17 +45,17 @@ def test_what_changed_names_the_reason(facts: dict[str, int], reason: str) -> No
     assert list(changes(known, [later])) == [("s", reason)]
 
 
-def test_what_is_as_it_was_is_not_told() -> None:
+def test_an_unchanged_session_is_not_reported() -> None:
     assert list(changes(looked(None, [HEAD]), [HEAD])) == []
 
 
-def test_changes_are_told_in_the_order_in_which_they_happened() -> None:
+def test_changes_are_reported_in_the_order_they_happened() -> None:
     known = looked(None, [HEAD])
     newer = [head("c", 9, 300), head("b", 8, 200)]
     assert [name for name, _ in changes(known, [*newer, HEAD])] == ["b", "c"]
 
 
-def test_a_session_that_moves_up_into_view_is_told_only_if_it_changed() -> None:
+def test_a_session_that_moves_up_into_view_is_reported_only_if_it_changed() -> None:
     page = [head(f"s{uid}", uid, 1000 + uid) for uid in range(MOST + 1, 1, -1)]
     known = looked(None, page)
     hidden = head("hidden", 1, 500)
@@ -63,6 +63,6 @@ def test_a_session_that_moves_up_into_view_is_told_only_if_it_changed() -> None:
     assert list(changes(known, [head("hidden", 1, 5000), *page[1:]])) == [("hidden", "changed")]
 
 
-def test_a_session_made_anew_is_created_although_it_was_never_in_view() -> None:
+def test_a_recreated_session_is_reported_as_created_although_it_was_never_in_view() -> None:
     known = looked(looked(None, [HEAD]), [])
     assert list(changes(known, [head("new", 8, 300)])) == [("new", "created")]

@@ -123,13 +123,13 @@ IGNORED = [
 ]
 
 
-def test_what_needs_no_answer_gets_none(live: LiveServer) -> None:
+def test_messages_that_need_no_answer_get_none(live: LiveServer) -> None:
     for name, body in IGNORED:
         live.server().send(frame(body))
         live.ping(about=name)
 
 
-def test_params_that_are_no_object_are_invalid(live: LiveServer, target: Target) -> None:
+def test_params_that_are_not_an_object_are_invalid(live: LiveServer, target: Target) -> None:
     server = live.server()
     for params in (b"[]", b"[1]", b'"text"', b"5", b"true"):
         method = target.ping.encode()

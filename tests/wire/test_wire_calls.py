@@ -52,7 +52,7 @@ def test_a_waiting_call_is_cancelled_and_never_started(echo: ServerProcess) -> N
     assert echo.answer(4)["result"] == {"stored": ["first", "third"]}
 
 
-def test_an_id_in_flight_is_not_taken_twice(echo: ServerProcess) -> None:
+def test_an_id_in_flight_is_not_accepted_twice(echo: ServerProcess) -> None:
     echo.say(request(1, "slow", {"waitMs": 200, "text": "first"}), request(1, "echo", {"text": "second"}))
     first, second = echo.read(), echo.read()
     assert (first["id"], first["error"]["code"]) == (1, -32600)
@@ -71,7 +71,7 @@ def test_calls_of_one_lane_keep_their_order_and_lanes_do_not_wait(echo: ServerPr
     assert list(echo.answers(4)) == [4, 1, 2, 3]
 
 
-def test_a_fault_of_a_handler_is_told_without_details(echo: ServerProcess) -> None:
+def test_a_failing_handler_is_reported_without_details(echo: ServerProcess) -> None:
     echo.say(request(1, "raise"), request(2, "echo"))
     error = echo.answer(1)["error"]
     assert (error["code"], error["message"]) == (-32603, "internal error")
@@ -158,7 +158,7 @@ def test_a_bad_answer_of_the_host_is_an_error(echo: ServerProcess, answer: dict[
     assert "error" in echo.answer(1)
 
 
-def test_a_host_that_is_too_slow_is_told_to_cancel(echo: ServerProcess) -> None:
+def test_a_request_to_a_slow_host_is_cancelled(echo: ServerProcess) -> None:
     echo.say(request(1, "askHost", {"waitMs": 100}))
     asked = echo.read()
     assert echo.read() == notification("$/cancelRequest", {"id": asked["id"]})
@@ -167,7 +167,7 @@ def test_a_host_that_is_too_slow_is_told_to_cancel(echo: ServerProcess) -> None:
     assert "result" in echo.answer(2)
 
 
-def test_cancelling_a_call_cancels_what_it_asked_of_the_host(echo: ServerProcess) -> None:
+def test_cancelling_a_call_cancels_its_requests_to_the_host(echo: ServerProcess) -> None:
     echo.say(request(1, "askHost"))
     asked = echo.read()
     echo.say(notification("$/cancelRequest", {"id": 1}))
@@ -232,7 +232,7 @@ def test_a_host_that_writes_without_reading_gets_everything_in_the_end(echo: Ser
     assert echo.read()["method"] == "host/ask"
 
 
-def test_what_a_handler_prints_does_not_reach_the_host(echo: ServerProcess) -> None:
+def test_output_printed_by_a_handler_does_not_reach_the_host(echo: ServerProcess) -> None:
     echo.say(request(1, "print", {"text": "x"}), request(2, "echo"))
     assert list(echo.answers(2)) == [1, 2]
     echo.end_input()

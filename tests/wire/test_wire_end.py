@@ -55,7 +55,7 @@ def test_end_of_input_inside_a_line_ends_with_1(start: Start) -> None:
     assert server.exit_code() == 1
 
 
-def test_a_line_end_behind_the_last_body_is_no_message(start: Start) -> None:
+def test_a_line_end_after_the_last_body_is_not_a_message(start: Start) -> None:
     server = start()
     server.send(b"\n")
     server.end_input()
@@ -63,7 +63,7 @@ def test_a_line_end_behind_the_last_body_is_no_message(start: Start) -> None:
 
 
 @pytest.mark.parametrize("stop", [ServerProcess.end_input, ServerProcess.terminate], ids=["end", "SIGTERM"])
-def test_what_was_received_is_answered_at_the_end(
+def test_received_requests_are_answered_at_the_end(
     start: Start, target: Target, stop: Callable[[ServerProcess], None]
 ) -> None:
     server = start()
@@ -74,7 +74,7 @@ def test_what_was_received_is_answered_at_the_end(
 
 
 @pytest.mark.parametrize("stop", [ServerProcess.end_input, ServerProcess.terminate], ids=["end", "SIGTERM"])
-def test_what_takes_too_long_is_cancelled_at_the_end(
+def test_requests_that_take_too_long_are_cancelled_at_the_end(
     start_echo: Start, stop: Callable[[ServerProcess], None]
 ) -> None:
     server = start_echo()
@@ -121,7 +121,7 @@ def test_a_server_without_memory_to_read_ends_and_says_why(start: Start, target:
     assert "out of memory" in server.errors()
 
 
-def test_what_waits_for_the_host_is_aborted_at_the_end(start_echo: Start) -> None:
+def test_requests_that_wait_for_the_host_are_aborted_at_the_end(start_echo: Start) -> None:
     server = start_echo()
     server.say(request(1, "askHost"), request(2, "slow", {"waitMs": 200}))
     assert server.read()["method"] == "host/ask"

@@ -39,7 +39,7 @@ def test_headers_may_be_written_in_many_ways(live: LiveServer) -> None:
         live.ping(about=name)
 
 
-def test_a_body_may_hold_what_looks_like_a_frame(live: LiveServer) -> None:
+def test_a_body_may_contain_text_that_looks_like_a_frame(live: LiveServer) -> None:
     server = live.server()
     forged = 'Content-Length: 51\r\n\r\n{"jsonrpc":"2.0","id":666,"method":"nothing/known"}'
     server.send(frame({"jsonrpc": "2.0", "id": 7, "method": "nothing/known", "params": {"text": forged}}))

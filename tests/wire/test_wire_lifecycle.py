@@ -20,7 +20,7 @@ def test_notifications_before_initialize_are_dropped(start: Start, target: Targe
     assert "result" in server.answer(1)
 
 
-def test_initialize_takes_what_an_editor_sends(start: Start, target: Target) -> None:
+def test_initialize_accepts_the_params_of_an_editor(start: Start, target: Target) -> None:
     server = start(initialized=False)
     params = {
         **target.initialize,
@@ -104,7 +104,7 @@ def test_everything_may_be_sent_at_once(start: Start, target: Target) -> None:
     assert server.exit_code() == 0
 
 
-def test_exit_is_not_kept_waiting_by_initialize(start_echo: Start) -> None:
+def test_exit_does_not_wait_for_initialize(start_echo: Start) -> None:
     server = start_echo(initialized=False)
     server.say(request(1, "initialize", {"locale": "slow"}), notification("exit"))
     assert server.exit_code() == 1
@@ -125,7 +125,7 @@ def test_shutdown_waits_for_earlier_requests(start_echo: Start) -> None:
     assert list(server.answers(3)) == [1, 2, 3]
 
 
-def test_shutdown_cancels_what_takes_too_long(start_echo: Start) -> None:
+def test_shutdown_cancels_requests_that_take_too_long(start_echo: Start) -> None:
     server = start_echo()
     server.say(
         request(1, "slow", {"waitMs": 60_000}),
@@ -163,7 +163,7 @@ def test_the_argument_that_editors_append_is_accepted(target: Target, argument: 
         assert "result" in server.initialize(target.initialize)
 
 
-def test_an_answer_is_not_taken_for_a_request(start: Start, target: Target) -> None:
+def test_an_answer_is_not_mistaken_for_a_request(start: Start, target: Target) -> None:
     server = start()
     server.send(frame('{"jsonrpc":"2.0","id":1,"result":{"jsonrpc":"2.0","id":2,"method":"shutdown"}}'))
     server.say(request(3, target.ping, {}))

@@ -41,7 +41,7 @@ OPENINGS = [
 ]
 
 
-def test_the_framing_is_told_by_the_first_byte_that_is_not_white(
+def test_the_first_byte_that_is_not_white_space_decides_the_framing(
     start: Callable[..., ServerProcess], target: Target
 ) -> None:
     for name, opening in OPENINGS:

@@ -1,4 +1,4 @@
-"""The `lossless` engine: summaries of summaries over a history that is kept whole."""
+"""The `lossless` engine: summaries of summaries over a history that stays complete."""
 
 from sidecar.engines.lossless.engine import LosslessEngine
 

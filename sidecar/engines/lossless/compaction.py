@@ -1,4 +1,4 @@
-"""Makes room in one planned step: summaries are written first, then what is sent changes at once."""
+"""Compacts in one planned step: writes the summaries first, then switches to them atomically."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sidecar.recall.omissions import Kind, omissions
 
 RECEIPTS_STATE = "receipts"
 MOST = 20
-"""Receipts that are kept of a session."""
-LOOKED_AT, MOST_LEFT_OUT = 400, 8
-"""The newest of the summarised messages that a receipt looks at, and sentences that it names."""
+"""Maximum receipts stored per session."""
+EXAMINED, MOST_LEFT_OUT = 400, 8
+"""How many of the newest summarised messages a receipt examines, and how many sentences it lists."""
 
 
 class ReceiptNode(Struct, frozen=True, rename="camel"):
-    """A summary that is sent from now on."""
+    """A summary sent from now on."""
 
     node_id: str
     depth: int
@@ -37,7 +37,7 @@ class ReceiptNode(Struct, frozen=True, rename="camel"):
 
 
 class LeftOut(Struct, frozen=True, rename="camel"):
-    """A sentence that is neither sent nor quoted in a summary any more; the tools still find it."""
+    """A sentence no longer sent or quoted in a summary; the tools still find it."""
 
     kind: Kind
     position: int
@@ -52,28 +52,28 @@ class Receipt(Struct, frozen=True, kw_only=True, rename="camel"):
     reason: str
     """`threshold`, `block`, `asked`, `forced`."""
     summarised_messages: int
-    """Messages that a summary stands for now and did not before."""
+    """Messages newly covered by summaries."""
     covered_messages: int
-    """All messages that summaries stand for."""
+    """All messages covered by summaries."""
     kept_messages: int
-    """Messages that stay in full."""
+    """Messages still sent in full."""
     first_kept_message_id: str
     tokens_before: int
     tokens_after: int
     model_summaries: int
-    """Summaries that a model wrote for it."""
+    """Summaries that a model wrote for this compaction."""
     fallback_summaries: int
-    """Those that a model should have written, and will be asked for again."""
+    """Summaries that a model failed to write and will be asked for again."""
     pins_kept: list[str]
     """Ids of the pins of the session: the guard keeps them in every answer."""
     nodes: list[ReceiptNode]
     left_out: list[LeftOut]
-    """What the newly summarised messages say that somebody may miss: instructions, then commitments, then
-    decisions, the newest first."""
+    """Statements in newly summarised messages that may be missed: instructions, then commitments, then
+    decisions, newest first."""
 
 
 async def keep_receipt(session: Session, receipt: Receipt) -> bytes:
-    """Keep it beside the newest others; returns it as JSON."""
+    """Store the receipt, keeping only the newest ones; returns it as JSON."""
     kept = await session.state(RECEIPTS_STATE)
     older: list[Any] = json.decode(kept) if kept else []
     await session.save_state(RECEIPTS_STATE, json.encode([*older[-(MOST - 1) :], receipt]))
@@ -81,15 +81,15 @@ async def keep_receipt(session: Session, receipt: Receipt) -> bytes:
 
 
 ROUNDS = 2
-"""Times that a model is asked: its summaries are short, so that finer ones come into what is sent."""
+"""Rounds of writing with a model: its summaries are short, which makes room for finer ones."""
 CHANGED = "the history changed while the summaries were written"
 NOTHING_LEFT = "nothing left to compact: only what the model needs next is sent in full"
 
 
 async def current_tokens(session: Session, book: Book, budget: int) -> int:
-    """What would be sent if there were no budget, as far as a few times the budget.
+    """Tokens that would be sent without a budget, counted up to a few times the budget.
 
-    Without hints, which are no reason to make room: they go with the summaries that they point to.
+    Recalled text is not included: it is no reason to compact, because it goes away with the next cut.
     """
     cut = await session.timeline.resolve(book.view.cut) if book.view else None
     window = await whole_window(session.timeline, budget, cut)
@@ -107,19 +107,18 @@ async def compact(
     at_once: bool = False,
     recalled: int = 0,
 ) -> CompactOutcome:
-    """Bring what is sent down to its target; `quick` writes without a model.
+    """Reduce what is sent to the target; `quick` writes without a model.
 
-    `recalled` is what recalled text takes, which goes with a compaction. With `at_once` nobody is waited for:
-    what is not summarised yet is looked at here and there, and what a
-    model should write becomes its debt.
+    `recalled` is the tokens of recalled text, which a compaction drops. With `at_once` the compaction waits
+    for nothing: messages without a summary are sampled, and summaries for a model to write become its debt.
     """
     started_from = book.view
     before = await current_tokens(session, book, request.budget) + recalled
     target = _target(task, request, before)
     if before <= target:
-        told = f"{before} tokens are within the target of {target}"
-        return CompactOutcome(compacted=False, reason=told, tokens_before=before)
-    session.progress("looking for what can be summarised", 5)
+        fits = f"{before} tokens are within the target of {target}"
+        return CompactOutcome(compacted=False, reason=fits, tokens_before=before)
+    session.progress("selecting messages to summarise", 5)
     if not at_once and not await grow(quick, session, book):
         return CompactOutcome(compacted=False, reason=CHANGED, tokens_before=before)
     room = target if request.force else request.budget
@@ -127,22 +126,22 @@ async def compact(
     if planned.view is None or planned.tokens >= before:
         return CompactOutcome(compacted=False, reason=NOTHING_LEFT, tokens_before=before)
     upgraded = Upgraded(0, [], current=True)
-    asked: set[str] = set()
+    requested: set[str] = set()
     due = _to_write(task, book, planned.view)
     for number in range(0 if at_once else ROUNDS):
         done = 10 + 80 * number // ROUNDS
         more = await upgrade(task, session, book, due, (done, done + 80 // ROUNDS))
         upgraded = Upgraded(upgraded.by_model + more.by_model, upgraded.owed + more.owed, more.current)
-        asked.update(due)
+        requested.update(due)
         if not more.current or not (more.by_model or task.instructions):
             break
         planned = await plan(quick, session, book, room, target)
-        due = [node for node in _to_write(task, book, planned.view) if node not in asked]
-    upgraded = upgraded._replace(owed=upgraded.owed + [node for node in due if node not in asked])
+        due = [node for node in _to_write(task, book, planned.view) if node not in requested]
+    upgraded = upgraded._replace(owed=upgraded.owed + [node for node in due if node not in requested])
     if upgraded.current and not at_once and _stands_in(planned.view) and _has_model(task):
-        session.progress("summarising what is shown as one", 90)
+        session.progress("writing the combined summary", 90)
         planned = await plan(task, session, book, room, target)
-        written = sum(node.quality != "deterministic" for node in planned.beside)
+        written = sum(node.quality != "deterministic" for node in planned.view_nodes)
         upgraded = upgraded._replace(by_model=upgraded.by_model + written)
     if not upgraded.current or planned.view is None or not await _swap(session, book, started_from, planned):
         return CompactOutcome(compacted=False, reason=CHANGED, tokens_before=before)
@@ -159,7 +158,7 @@ async def compact(
 
 
 def _to_write(task: Task, book: Book, view: View | None) -> list[str]:
-    """The summaries of a view that no model has written yet, where one may, or where there are wishes."""
+    """Ids of a view's summaries still to be written by a model, or rewritten because of instructions."""
     if view is None or not (_has_model(task) or task.instructions):
         return []
     shown = [book.forest.get(segment.node_id) for segment in view.segments]
@@ -171,19 +170,19 @@ def _has_model(task: Task) -> bool:
 
 
 def _stands_in(view: View | None) -> bool:
-    """Whether a summary is shown that was made for this view alone."""
+    """Whether the view includes a summary made for it alone."""
     return view is not None and any(segment.node_id.startswith(VIEW) for segment in view.segments)
 
 
 async def _swap(session: Session, book: Book, started_from: View | None, planned: Plan) -> bool:
-    """Let the plan be what is sent; false where something else was planned, or rewound, meanwhile."""
+    """Put the plan into force. Returns false if another plan or a rewind came first."""
     async with book.deciding:
         await book.refresh(session)
         if book.view != started_from or planned.view is None:
             return False
         if await session.timeline.resolve(planned.view.cut) is None:
             return False
-        return await book.keep_view(session, planned.view, planned.beside)
+        return await book.keep_view(session, planned.view, planned.view_nodes)
 
 
 async def _receipt(
@@ -197,11 +196,11 @@ async def _receipt(
 ) -> bytes:
     view = planned.view
     assert view is not None
-    beside = {node.node_id: node for node in planned.beside}
+    view_nodes = {node.node_id: node for node in planned.view_nodes}
     nodes: list[ReceiptNode] = []
     for segment in view.segments:
         known = book.forest.get(segment.node_id)
-        made = beside.get(segment.node_id)
+        made = view_nodes.get(segment.node_id)
         tokens = known.tokens if known else made.tokens if made else 0
         quality = known.quality if known else made.quality if made else ""
         nodes.append(
@@ -227,8 +226,8 @@ async def _receipt(
 
 
 async def _left_out(session: Session, begin: int, planned: Plan, view: View) -> list[LeftOut]:
-    """What somebody may miss of the messages behind position `begin` that summaries stand for now."""
-    first = max(begin + 1, view.covered - LOOKED_AT + 1)
+    """Statements that may be missed from messages after position `begin` that summaries now cover."""
+    first = max(begin + 1, view.covered - EXAMINED + 1)
     covered = await session.history.read(first, view.covered)
     sent = [segment.text for segment in view.segments]
     sent += [plain_text(entry.reading) for entry in planned.window.entries]
@@ -243,20 +242,20 @@ def _target(task: Task, request: CompactRequest, current: int) -> int:
 
 
 AT_ONCE = 4
-"""Owed summaries that are written after one turn."""
+"""Maximum owed summaries written after one turn."""
 
 
 async def make_room(task: Task, quick: Task, session: Session, book: Book) -> None:
-    """Compact before anything else where the hard threshold is passed."""
+    """Compact immediately if the hard threshold is exceeded."""
     budget = book.budget
     if await current_tokens(session, book, budget) <= budget * task.tuning.block_at:
         return
     outcome = await compact(task, quick, session, book, CompactRequest(budget=budget), "block", at_once=True)
-    _tell(task, session, book, outcome)
+    _report(task, session, book, outcome)
 
 
 async def tidy(task: Task, quick: Task, session: Session, book: Book) -> None:
-    """Compact where the soft threshold is passed or something was only sketched; else pay debt."""
+    """Compact if the soft threshold is exceeded or the view is a sketch; otherwise pay debt."""
     view, budget = book.view, book.budget
     is_full = await current_tokens(session, book, budget) > budget * task.tuning.compact_at
     is_sketched = view is not None and view.quality == "sketch" and book.forest.covered >= view.covered
@@ -267,11 +266,11 @@ async def tidy(task: Task, quick: Task, session: Session, book: Book) -> None:
         session.report_to(report)
         request = CompactRequest(budget=budget, force=is_sketched and not is_full)
         outcome = await compact(task, quick, session, book, request, "threshold")
-    _tell(task, session, book, outcome)
+    _report(task, session, book, outcome)
 
 
-def _tell(task: Task, session: Session, book: Book, outcome: CompactOutcome) -> None:
-    """Say what became of a compaction that nobody asked for; the same reason against it only once."""
+def _report(task: Task, session: Session, book: Book, outcome: CompactOutcome) -> None:
+    """Report an automatic compaction; log a repeated reason for declining only once."""
     if outcome.compacted:
         task.host.tell_compacted(session)
         task.host.log("info", f"compacted from {outcome.tokens_before} to {outcome.tokens_after} tokens")
@@ -281,7 +280,7 @@ def _tell(task: Task, session: Session, book: Book, outcome: CompactOutcome) -> 
 
 
 async def pay_debt(task: Task, session: Session, book: Book) -> None:
-    """Let a model write some of the summaries that it failed to write before."""
+    """Let a model write some of the summaries that it failed to write earlier."""
     if task.summariser is task.host.extractive or book.shared.breaker.is_waiting:
         return
     owed = (await debt_of(session))[:AT_ONCE]

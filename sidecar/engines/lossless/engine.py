@@ -1,4 +1,4 @@
-"""Sends summaries for what is old, messages for what is new; every summary leads back to its messages."""
+"""Sends summaries of old messages and new messages in full; every summary leads back to its messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sidecar.engines.recollector import SHARED, Recollections, Recollector
 from sidecar.engines.windowed import FILLED
 
 LOW = 0.4
-"""Share of the budget that summaries and messages in full take at least, with older messages recalled too."""
+"""Minimum share of the budget for summaries and messages in full if older messages are recalled too."""
 
 if TYPE_CHECKING:
     from sidecar.engines.settings import LosslessSettings
@@ -48,11 +48,11 @@ GUIDE = (
     "context_grep find any of the messages behind them, context_describe opens a summary, and context_expand "
     "shows messages word for word."
 )
-"""Goes with summaries; always the same, so that prompt caches hit."""
+"""Accompanies summaries; constant, so that prompt caches hit."""
 
 
 class LosslessEngine(StoringEngine):
-    """Summaries of summaries in front of the recent messages, over a history that is kept whole."""
+    """Summaries of summaries before the recent messages, over a history that stays complete."""
 
     info = EngineInfo(id="lossless", name="Lossless", version="1.0", turn_maintenance_mode="background")
     settings_model = "sidecar.engines.settings:LosslessSettings"
@@ -74,16 +74,16 @@ class LosslessEngine(StoringEngine):
 
     @property
     def payload_tokens(self) -> int:
-        """Larger tool results stand as references with the parts that tell most."""
+        """Tool results larger than this, in tokens, become references with their most informative parts."""
         return self._tuning.payload_tokens
 
     @property
     def grant_tokens(self) -> int:
-        """What a child may read of a session by the tools, until it ends."""
+        """Tokens of a session that an isolated child may read by the tools, in total."""
         return self._tuning.grant_tokens
 
     async def assemble(self, session: Session, request: AssembleRequest) -> Assembly:
-        """What was sent before with what is new, while that fits; otherwise a new choice that does."""
+        """The previous answer plus new messages while that fits; otherwise a new plan that fits."""
         book = await self._books.open(session)
         book.budget = request.budget
         async with book.deciding:
@@ -111,14 +111,14 @@ class LosslessEngine(StoringEngine):
         spared = recalled.wanted(room)
         target = max(int(room * FILLED) - spared, int(room * LOW)) if spared else int(room * SLACK)
         planned = await plan(self._quick, session, book, room, target)
-        await book.keep_view(session, planned.view, planned.beside)
+        await book.keep_view(session, planned.view, planned.view_nodes)
         if planned.view is None:
             return Assembly(items=items_of(None, planned.window))
         summaries = planned.tokens - planned.window.tokens
         return await self._recalling(recalled, planned._replace(tokens=summaries), room)
 
     async def _recalling(self, recalled: Recollections, planned: Plan, room: int) -> Assembly:
-        """The view and the window, with what the prompt calls for of what the summaries stand for."""
+        """The view and the window, with messages recalled for the prompt from behind the summaries."""
         window = planned.window
         await recalled.fill(window, room, planned.tokens)
         await recalled.save()
@@ -126,11 +126,11 @@ class LosslessEngine(StoringEngine):
         return Assembly(items=recalled.placed(front, window.entries), system_prompt_addition=GUIDE)
 
     async def take_note(self, session: Session, entry: Entry) -> None:
-        """Reads what the next answer is likely to need of a message."""
+        """Preprocess a message for the next answer."""
         await self._recollector.take_note(session, entry)
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
-        """Writes summaries, with a model where there is one, then swaps them in."""
+        """Write summaries, with a model if there is one, then switch to them."""
         book = await self._books.open(session)
         task = self._task(book, request.custom_instructions or "")
         reason = "forced" if request.force else "asked"
@@ -143,7 +143,7 @@ class LosslessEngine(StoringEngine):
         return outcome
 
     async def after_turn(self, session: Session, request: AfterTurnRequest) -> None:
-        """Makes room where it must be; starts the rest of what is due in the background."""
+        """Compact at once if necessary; start other due work in the background."""
         book = await self._books.open(session)
         book.budget = request.budget or book.budget
         await self._grow_soon(session, book)
@@ -153,7 +153,7 @@ class LosslessEngine(StoringEngine):
             book.compacting = self._start(self._tidy(session, book))
 
     async def maintain(self, session: Session, budget: int | None) -> MaintainOutcome:
-        """Lets the forest grow to the newest messages, and a model pay what it owes."""
+        """Extend the forest to the newest messages, and let a model write summaries that it owes."""
         book = await self._books.open(session)
         book.budget = budget or book.budget
         await grow(self._quick, session, book)
@@ -161,7 +161,7 @@ class LosslessEngine(StoringEngine):
         return MaintainOutcome()
 
     async def preflight(self, session: Session, request: AssembleRequest) -> PreflightOutcome:
-        """Whether everything fits as it is; a compaction makes it fit."""
+        """Predict whether everything fits; if not, recommend a compaction."""
         book = await self._books.open(session)
         tokens = await current_tokens(session, book, request.budget)
         tokens += (await self._recollector.open(session, "", book.view.cut)).tokens if book.view else 0
@@ -169,7 +169,7 @@ class LosslessEngine(StoringEngine):
         return PreflightOutcome(fits=fits, estimated_tokens=tokens, action="none" if fits else "compact")
 
     async def dispose(self) -> None:
-        """Stops what runs in the background; what it has written stays, the rest is done later."""
+        """Stop background work; finished summaries stay, the rest is done later."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -183,7 +183,7 @@ class LosslessEngine(StoringEngine):
         await tidy(self._task(book), self._quick, session, book)
 
     async def _grow_soon(self, session: Session, book: Book) -> None:
-        """Let the forest grow where enough has gathered that nothing stands for."""
+        """Extend the forest in the background if enough messages have no summary yet."""
         if book.shared.growing is not None and not book.shared.growing.done():
             return
         newest = (await session.timeline.tail(self._tuning.leaf_source_tokens)).entries
@@ -195,13 +195,13 @@ class LosslessEngine(StoringEngine):
         await grow(self._quick, session, book)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run in the background; a failure is told in the log and tried again at the next turn."""
-        task = asyncio.get_running_loop().create_task(self._told(work), context=Context())
+        """Run in the background; a failure is logged, and the work is retried after the next turn."""
+        task = asyncio.get_running_loop().create_task(self._logged(work), context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _told(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _logged(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The outline of a session's summaries: what stands for what, without the texts."""
+"""The outline of a session's summaries: what each covers, without the texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sidecar.engine.signature import digest
 from sidecar.store.stored import SummaryNode
 
 NODE, VIEW = "n", "v"
-"""First letters of ids: of the forest's nodes, and of summaries made for one view."""
+"""First letters of ids: forest nodes, and summaries made for a single view."""
 
 
 class Outline(NamedTuple):
@@ -25,7 +25,7 @@ class Outline(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Positions that nothing stands for, both included."""
+    """A run of positions without a summary, both ends included."""
 
     first: int
     last: int
@@ -45,13 +45,13 @@ def outline_of(node: SummaryNode) -> Outline:
 
 
 def node_id(depth: int, sources: Iterable[str], letter: str = NODE, about: str = "") -> str:
-    """The id of a summary: made of what it stands for, so that a redo meets its earlier self."""
+    """The id of a summary, derived from its sources, so that rewriting it gives the same id."""
     named = "\n".join(sources)
     return f"{letter}{digest(f'{depth} {about} {named}')}"
 
 
 class Forest:
-    """Trees of summaries over a session; their roots together stand for all that is summarised."""
+    """Trees of summaries over a session; their roots together cover all summarised messages."""
 
     def __init__(self, nodes: Iterable[Outline] = ()) -> None:
         self._nodes: dict[str, Outline] = {}
@@ -64,7 +64,7 @@ class Forest:
         return len(self._nodes)
 
     def add(self, node: Outline) -> None:
-        """Take in a node, or another version of it."""
+        """Add a node or replace it by a new version; summaries made for one view are ignored."""
         if not node.node_id.startswith(NODE):
             return
         self._nodes[node.node_id] = node
@@ -73,7 +73,7 @@ class Forest:
         self._roots = None
 
     def get(self, node_id: str) -> Outline | None:
-        """The node of that id."""
+        """The node with that id, or `None`."""
         return self._nodes.get(node_id)
 
     def parent(self, node: Outline) -> Outline | None:
@@ -81,14 +81,14 @@ class Forest:
         return self._nodes.get(self._parents.get(node.node_id, ""))
 
     def children(self, node: Outline) -> list[Outline]:
-        """What the node was condensed from, in order; empty where any of it is not there any more."""
+        """The nodes that it was condensed from, in order; empty if any is gone."""
         found = [self._nodes.get(source) for source in node.sources]
         there = [child for child in found if child is not None]
         return sorted(there, key=lambda child: child.first) if len(there) == len(found) else []
 
     @property
     def roots(self) -> list[Outline]:
-        """The nodes that nothing stands for, in order; one that others stand for whole is passed over."""
+        """The nodes without a parent, in order; one fully covered by others is skipped."""
         if self._roots is None:
             tops = [
                 node for node in self._nodes.values() if self._parents.get(node.node_id) not in self._nodes
@@ -104,11 +104,11 @@ class Forest:
 
     @property
     def covered(self) -> int:
-        """The last position that anything stands for."""
+        """The last position covered; 0 if none is."""
         return self.roots[-1].last if self.roots else 0
 
     def gaps(self) -> list[Gap]:
-        """Runs of positions between the roots that nothing stands for."""
+        """Runs of uncovered positions before and between the roots."""
         found: list[Gap] = []
         reached = 0
         for node in self.roots:
@@ -118,14 +118,17 @@ class Forest:
         return found
 
     def down_to(self, last: int) -> list[Outline]:
-        """The fewest nodes that stand for everything up to `last`, hardly more; in order."""
+        """The fewest nodes that cover the summarised positions up to `last` and little more, in order."""
         found: list[Outline] = []
         for node in self.roots:
             found += self._within(node, last)
         return found
 
     def ripe(self, fan_in: int, spared: int) -> list[Outline] | None:
-        """The oldest `fan_in` neighbours of one depth to be condensed; the newest `spared` are left fine."""
+        """The oldest `fan_in` neighbours of one depth to condense, sparing the newest `spared`.
+
+        `None` if no depth has enough of them.
+        """
         for depth in sorted({node.depth for node in self.roots}):
             row = self._row(depth)
             if len(row) >= fan_in + spared:
@@ -133,7 +136,7 @@ class Forest:
         return None
 
     def _row(self, depth: int) -> list[Outline]:
-        """The oldest run of neighbouring roots of a depth."""
+        """The longest run of neighbouring roots of a depth; of equal ones, the oldest."""
         longest: list[Outline] = []
         run: list[Outline] = []
         for node in self.roots:

@@ -1,4 +1,4 @@
-"""Plans what is sent: summaries for what is old, messages in full for what is new."""
+"""Plans an answer: summaries of old messages, new messages in full."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sidecar.engines.lossless.writing import LEAST_TOKENS, Task, condensed, leaf
 from sidecar.store.stored import SummaryNode
 
 LEAST_COVER = 160
-"""Tokens that are kept for summaries where anything is to be summarised."""
+"""Minimum tokens reserved for summaries if anything needs summarising."""
 
 
 class Plan(NamedTuple):
-    """A choice that has not been made durable yet."""
+    """A choice that is not durable yet."""
 
     view: View | None
     window: Window
-    beside: list[SummaryNode]
-    """Summaries that were made for the view."""
+    view_nodes: list[SummaryNode]
+    """Summaries made for this view."""
     tokens: int
 
 
@@ -38,7 +38,7 @@ def items_of(view: View | None, window: Window) -> list[Kept | Made]:
 
 
 async def plan(task: Task, session: Session, book: Book, budget: int, target: int) -> Plan:
-    """The newest messages in full and summaries of all others, in `target` tokens, `budget` at most."""
+    """The newest messages in full and summaries of all others, in `target` or at most `budget` tokens."""
     timeline = session.timeline
     least = min(max(int(target * task.tuning.summary_share), LEAST_COVER), budget // 2)
     newest, whole = await timeline.tail(budget)
@@ -58,11 +58,11 @@ async def plan(task: Task, session: Session, book: Book, budget: int, target: in
         version=session.history.version,
         quality="sketch" if chosen.sketched else "",
     )
-    return Plan(view, window, chosen.beside, window.tokens + total(chosen.segments, session.count))
+    return Plan(view, window, chosen.view_nodes, window.tokens + total(chosen.segments, session.count))
 
 
 async def _position_before(session: Session, newest: list[Entry], at: int, *, whole: bool) -> int:
-    """The position of the last stored message in front of the one at `at`."""
+    """The position of the last stored message before the one at index `at`."""
     if newest and (position := newest[at].position):
         return position - 1
     for entry in reversed(newest[:at]):
@@ -72,32 +72,32 @@ async def _position_before(session: Session, newest: list[Entry], at: int, *, wh
 
 
 HEADING_TOKENS = 48
-"""What a summary takes beside its text, about."""
+"""Approximate tokens of a summary on top of its text."""
 WORTH_REFINING = 200
-"""Tokens of room that are left at least when summaries are replaced by finer ones."""
+"""Minimum spare tokens for replacing summaries by finer ones."""
 SHARE_OF_GAP = 0.4
-"""Of the room, for messages that have no summary yet."""
+"""Share of the room for messages without a summary."""
 WHOLE_GAP = 1000
-"""Messages without a summary that are read all; of more, some are looked at."""
+"""Maximum messages without a summary that are all read; larger gaps are sampled."""
 WHOLE_BYTES = 1 << 20
-"""Bytes of messages up to which all that were read are summarised; of more, some from every part."""
+"""Maximum bytes of messages that are all summarised; larger gaps are sampled."""
 SAMPLES = 48
-"""Messages that are looked at of those that are too many."""
+"""Number of messages sampled from a large gap."""
 FINE_SHARE = 0.5
-"""Of a room too small for all summaries, what the newest keep to themselves."""
+"""Share of a room too small for all summaries that is reserved for the newest."""
 
 
 class Cover(NamedTuple):
-    """Summaries in order, and those of them that were made for this very choice."""
+    """Summaries in order, and those among them made for this choice."""
 
     segments: list[Segment]
-    beside: list[SummaryNode]
+    view_nodes: list[SummaryNode]
     sketched: bool
-    """True where a part was only looked at here and there."""
+    """True if a part was only sampled."""
 
 
 async def cover(task: Task, session: Session, book: Book, last: int, room: int) -> Cover:
-    """Summaries that stand for positions 1 to `last` in at most `room` tokens, where that is possible."""
+    """Summaries that cover positions 1 to `last`, in at most `room` tokens if possible."""
     parts = _parts(book.forest, last)
     chosen = [part for part in parts if isinstance(part, Outline)]
     gaps = [part for part in parts if isinstance(part, Gap)]
@@ -112,18 +112,18 @@ async def cover(task: Task, session: Session, book: Book, last: int, room: int) 
         chosen = _refined(book.forest, chosen, room - session.calibrated(spent), session)
     nodes = await session.summary_nodes([node.node_id for node in chosen])
     nodes = sorted([*nodes, *made.values()], key=lambda node: node.first_position)
-    beside = list(made.values())
+    view_nodes = list(made.values())
     segments = [segment_of(node) for node in nodes]
     if total(segments, session.count) > room and nodes:
         nodes, brief = await _merged(task, session, nodes, room)
         kept = {node.node_id for node in nodes}
-        beside = [node for node in [*beside, brief] if node.node_id in kept]
+        view_nodes = [node for node in [*view_nodes, brief] if node.node_id in kept]
         segments = [segment_of(node) for node in nodes]
-    return Cover(segments, beside, sketched)
+    return Cover(segments, view_nodes, sketched)
 
 
 def _parts(forest: Forest, last: int) -> list[Outline | Gap]:
-    """What stands for everything up to `last`, and what nothing stands for yet, in order."""
+    """The nodes that cover positions up to `last`, and the gaps between them, in order."""
     nodes = forest.down_to(last)
     gaps = [Gap(gap.first, min(gap.last, last)) for gap in forest.gaps() if gap.first <= last]
     covered = nodes[-1].last if nodes else 0
@@ -133,13 +133,13 @@ def _parts(forest: Forest, last: int) -> list[Outline | Gap]:
 
 
 async def _gap_node(task: Task, session: Session, gap: Gap, most: int) -> tuple[SummaryNode, bool]:
-    """A summary of messages that have none yet, and whether it is of all of them."""
-    entries, whole = await looked_at(session, gap)
+    """A summary of a gap's messages, and whether it is based on all of them."""
+    entries, whole = await sampled(session, gap)
     return await leaf(task, entries, letter=VIEW, most=_rounded(most)), whole
 
 
-async def looked_at(session: Session, gap: Gap) -> tuple[list[Entry], bool]:
-    """The messages of a gap that its summary is made of, and whether that is all of them."""
+async def sampled(session: Session, gap: Gap) -> tuple[list[Entry], bool]:
+    """The messages from which to summarise a gap, and whether they are all of its messages."""
     if gap.last - gap.first < WHOLE_GAP:
         entries = await session.history.read(gap.first, gap.last)
         if sum(len(entry.raw) for entry in entries) <= WHOLE_BYTES:
@@ -152,7 +152,7 @@ async def looked_at(session: Session, gap: Gap) -> tuple[list[Entry], bool]:
 
 
 def _refined(forest: Forest, nodes: Sequence[Outline], spare: int, session: Session) -> list[Outline]:
-    """The newest summaries replaced by what they were condensed from, as far as there is room."""
+    """The nodes with the newest ones replaced by their sources as far as `spare` tokens allow."""
     chosen = list(nodes)
     index = len(chosen) - 1
     while index >= 0:
@@ -170,7 +170,7 @@ def _refined(forest: Forest, nodes: Sequence[Outline], spare: int, session: Sess
 async def _merged(
     task: Task, session: Session, nodes: Sequence[SummaryNode], room: int
 ) -> tuple[list[SummaryNode], SummaryNode]:
-    """The nodes with the oldest ones in a brief of their own, so that all fit."""
+    """The nodes with the oldest ones merged into one brief so that all fit, and that brief."""
     kept: list[SummaryNode] = []
     spent = 0
     for node in reversed(nodes[1:]):
@@ -187,6 +187,6 @@ async def _merged(
 
 
 def _rounded(tokens: int) -> int:
-    """Down to a number that comes again, so that the same summary is made again."""
+    """Round down to a coarse step, so that the same summary is requested again."""
     step = 8 if tokens < 256 else 64
     return tokens // step * step

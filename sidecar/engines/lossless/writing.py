@@ -1,4 +1,4 @@
-"""Writes summaries: of messages, of summaries, and again where a model owes them."""
+"""Writes summaries of messages and of summaries, and rewrites those that a model owes."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from sidecar.summarize.contract import SourceMessage, Summariser, Summary, Summa
 
 LEAST_TOKENS = 24
 GREATEST_SHARE = 0.5
-"""A summary of messages takes no more of its source than this."""
+"""Maximum size of a summary as a share of its source."""
 NOTHING_SAID = "(nothing was said here)"
 DETAIL = re.compile(
     r"[\w./-]*\d[\w./-]*|\b[A-Z][\w-]{2,}|[\w-]+(?:[./_][\w-]+)+|[\u3400-\u9fff\u3040-\u30ff]{2}"
 )
-"""Names, numbers, paths, ids: what a summary can only have from its source."""
+"""Names, numbers, paths and ids: details that a summary can only take from its source."""
 
 
 class Task(NamedTuple):
-    """How summaries are to be written."""
+    """How to write summaries."""
 
     host: EngineHost
     tuning: Tuning
@@ -40,7 +40,7 @@ class Task(NamedTuple):
 
 
 async def leaf(task: Task, run: Sequence[Entry], *, letter: str = NODE, most: int = 0) -> SummaryNode:
-    """The summary of a run of messages, not kept yet; at most `most` tokens where that is given."""
+    """The summary of a run of messages, not stored yet; at most `most` tokens if nonzero."""
     request = leaf_request(task, run, most)
     summary = await _grounded(task, request) if any(s.text for s in request.sources) else _nothing()
     ids = [entry.message_id for entry in run]
@@ -52,7 +52,7 @@ async def leaf(task: Task, run: Sequence[Entry], *, letter: str = NODE, most: in
 async def condensed(
     task: Task, nodes: Sequence[SummaryNode], *, letter: str = NODE, most: int = 0
 ) -> SummaryNode:
-    """The summary of neighbouring summaries, not kept yet."""
+    """The summary of neighbouring summaries, not stored yet; at most `most` tokens if nonzero."""
     request = condensed_request(task, nodes, most)
     depth = request.depth
     ids = [node.node_id for node in nodes]
@@ -64,9 +64,9 @@ async def condensed(
 
 
 def leaf_request(task: Task, run: Sequence[Entry], most: int = 0) -> SummaryRequest:
-    """What is asked for where a run of messages is to be summarised."""
-    told = [entry for entry in run if entry.role != "system" and not entry.heartbeat]
-    sources = [source_of(entry) for entry in told]
+    """The request to summarise a run of messages."""
+    spoken = [entry for entry in run if entry.role != "system" and not entry.heartbeat]
+    sources = [source_of(entry) for entry in spoken]
     full = task.host.tokens.count("\n".join(source.text for source in sources))
     limit = most or task.tuning.leaf_tokens
     target = max(min(limit, int(full * GREATEST_SHARE)), min(LEAST_TOKENS, limit))
@@ -76,7 +76,7 @@ def leaf_request(task: Task, run: Sequence[Entry], most: int = 0) -> SummaryRequ
 
 
 def condensed_request(task: Task, nodes: Sequence[SummaryNode], most: int = 0) -> SummaryRequest:
-    """What is asked for where neighbouring summaries are to be condensed."""
+    """The request to condense neighbouring summaries."""
     return SummaryRequest(
         sources=(),
         target_tokens=max(most or task.tuning.condensed_tokens, 1),
@@ -87,21 +87,21 @@ def condensed_request(task: Task, nodes: Sequence[SummaryNode], most: int = 0) -
 
 
 def is_for_model(task: Task, request: SummaryRequest) -> bool:
-    """Whether a model would be asked: there is one, and the sources have to be shortened."""
+    """Whether a model would be used: there is one, and the sources are longer than the target."""
     if task.summariser is task.host.extractive:
         return False
     return tokens_to_shorten(request, task.host.tokens) > request.target_tokens
 
 
 def source_of(entry: Entry) -> SourceMessage:
-    """A message as summarisers see it."""
+    """A message in the form that summarisers take."""
     whole = entry.whole or entry
     text, sender = plain_text(whole.reading), whole.reading.sender
     return SourceMessage(entry.message_id, entry.turn_id, entry.role, text, entry.timestamp_ms, sender)
 
 
 def is_grounded(text: str, source: str) -> bool:
-    """Whether a summary says anything of its source: a name, number, path or id out of it."""
+    """Whether a summary reflects its source: it repeats a name, number, path or id, unless there are none."""
     details = set(DETAIL.findall(text))
     if not details:
         return not DETAIL.search(source)
@@ -109,12 +109,12 @@ def is_grounded(text: str, source: str) -> bool:
 
 
 async def _grounded(task: Task, request: SummaryRequest) -> Summary:
-    """A summary that says something of its source; a model's that does not is not taken."""
+    """A summary that reflects its source; a model's summary that does not is rejected."""
     summary = await task.summariser.summarise(request)
     if summary.quality != "deterministic":
         source = "\n".join((request.earlier, *(source.text for source in request.sources)))
         if not is_grounded(summary.text, source):
-            task.host.log("warning", "a model's summary says nothing of its source; it is not taken")
+            task.host.log("warning", "rejected a model's summary that does not reflect its source")
             summary = await task.host.extractive.summarise(request)
     return summary
 
@@ -141,11 +141,11 @@ def _node(
 
 
 SPARED = 2
-"""Newest summaries of a depth that stay fine."""
+"""Newest summaries of a depth that are not condensed."""
 
 
 async def grow(task: Task, session: Session, book: Book) -> bool:
-    """Summarise what is older than the newest run, without a model; false where the history changed."""
+    """Summarise everything older than the newest run. Returns false if the history changed."""
     async with book.shared.writing:
         while True:
             if not await _fill_gap(task, session, book):
@@ -164,7 +164,7 @@ async def grow(task: Task, session: Session, book: Book) -> bool:
 
 
 async def _fill_gap(task: Task, session: Session, book: Book) -> bool:
-    """Summarise messages that were put in between summaries."""
+    """Summarise messages inserted between summaries. Returns false if the history changed."""
     for gap in book.forest.gaps():
         first = gap.first
         while first <= gap.last:
@@ -181,7 +181,7 @@ async def _whole_gap(task: Task, session: Session, gap: Gap) -> list[Entry]:
 
 
 async def _condense(task: Task, session: Session, book: Book) -> bool:
-    """Condense the oldest summaries of a depth that has gathered enough; false where none has."""
+    """Condense the oldest summaries of a depth that has enough of them. Returns false if nothing was done."""
     ripe = book.forest.ripe(task.tuning.fan_in, SPARED)
     if ripe is None:
         return False
@@ -191,19 +191,19 @@ async def _condense(task: Task, session: Session, book: Book) -> bool:
 
 
 SLICE = 48
-"""Messages that are read at a time."""
+"""Messages read at a time."""
 LONGEST = 2000
-"""Messages after which a run ends even inside a unit, so that a broken history is summarised too."""
+"""Messages after which a run may end inside a unit, so that broken histories are summarised too."""
 TURN_WITHIN = 8
-"""Messages within which the end of a run is moved on to the end of its turn."""
+"""Maximum messages by which a run is extended to the end of its turn."""
 
 
 async def next_run(
     session: Session, first: int, last: int, tokens: int, *, rest: bool = False
 ) -> list[Entry]:
-    """The messages from position `first` on that hold about `tokens` tokens, ending with a whole unit.
+    """The messages from position `first` on that total about `tokens` tokens, ending with a whole unit.
 
-    Nothing behind `last` is taken. Empty where there are fewer tokens, unless the `rest` is wanted too.
+    Reads nothing after `last`. If fewer tokens are left, the result is empty, or with `rest` all of them.
     """
     entries: list[Entry] = []
     total, reach = 0, 0
@@ -224,7 +224,7 @@ async def next_run(
 
 
 def _end(entries: Sequence[Entry], least: int, *, ended: bool) -> int:
-    """Where the run ends at the earliest: behind a whole unit, best behind a turn; 0 where none is seen."""
+    """The earliest end of the run after a whole unit, preferably after a turn; 0 if none is found."""
     inside: set[int] = set()
     for unit in units([entry.reading for entry in entries]):
         inside.update(range(unit.indices[0] + 1, unit.indices[-1] + 1))
@@ -241,25 +241,25 @@ def _end(entries: Sequence[Entry], least: int, *, ended: bool) -> int:
 
 DEBT_STATE = "debt"
 MOST_DEBT = 200
-"""Summaries that are remembered as owed; the newest ones."""
+"""Maximum owed summaries remembered; the newest ones."""
 
 
 class Upgraded(NamedTuple):
-    """What came of it."""
+    """The outcome of rewriting summaries."""
 
     by_model: int
     owed: list[str]
     """Ids of summaries that the model failed to write."""
     current: bool
-    """False where the history changed meanwhile."""
+    """False if the history changed meanwhile."""
 
 
 async def upgrade(
     task: Task, session: Session, book: Book, node_ids: Sequence[str], progress: tuple[int, int] = (10, 90)
 ) -> Upgraded:
-    """Write these summaries again, finer ones first, each kept as soon as it is written.
+    """Rewrite these summaries, finer ones first, and store each as soon as it is written.
 
-    `progress` is told meanwhile, from one percentage to the other.
+    Reports progress from the first percentage in `progress` to the second.
     """
     begin, end = progress
     by_model = 0
@@ -269,10 +269,10 @@ async def upgrade(
     for number, node in enumerate(nodes):
         span = f"messages {node.first_position} to {node.last_position}"
         session.progress(f"summarising {span}", begin + (end - begin) * number // len(nodes))
-        again = await _again(task, session, node)
-        if again is None:
+        rewritten = await _rewritten(task, session, node)
+        if rewritten is None:
             continue
-        again, is_due = again
+        again, is_due = rewritten
         waits = not is_due and not set(owed).isdisjoint(node.sources)
         if again.quality == "deterministic" and (is_due or waits):
             owed.append(node.node_id)
@@ -285,7 +285,10 @@ async def upgrade(
 
 
 async def _with_short_sources(task: Task, session: Session, node_ids: Sequence[str]) -> list[SummaryNode]:
-    """The summaries, and what stands unshortened in them: there a model writes the parts."""
+    """The summaries, plus their sources if these are short enough to appear unshortened in them.
+
+    In that case a model rewrites the sources.
+    """
     found: dict[str, SummaryNode] = {}
     waiting = [node for node in await session.summary_nodes(node_ids) if node.node_id.startswith(NODE)]
     while waiting:
@@ -304,7 +307,7 @@ async def debt_of(session: Session) -> list[str]:
 
 
 async def save_debt(session: Session, paid: Iterable[str], owed: Iterable[str]) -> None:
-    """Take some off, put others on: last, so that none that fails again stands in front of the rest."""
+    """Remove paid summaries and append owed ones, so that repeated failures do not block the rest."""
     before = await debt_of(session)
     again = list(dict.fromkeys(owed))
     gone = {*paid, *again}
@@ -313,11 +316,8 @@ async def save_debt(session: Session, paid: Iterable[str], owed: Iterable[str]) 
         await session.save_state(DEBT_STATE, json.encode(after) if after else None)
 
 
-async def _again(task: Task, session: Session, node: SummaryNode) -> tuple[SummaryNode, bool] | None:
-    """The node with another text, and whether a model should have written that.
-
-    `None` where its sources are not there any more.
-    """
+async def _rewritten(task: Task, session: Session, node: SummaryNode) -> tuple[SummaryNode, bool] | None:
+    """The node rewritten, and whether a model should have written it; `None` if its sources are gone."""
     if node.sources:
         sources = await session.summary_nodes(node.sources)
         if len(sources) != len(node.sources):

@@ -1,9 +1,9 @@
-"""Keeps the log lines of stored messages, so that each message is read for them once.
+"""Caches the log lines of stored messages, so that each message is parsed for them only once.
 
 In memory, the lines of a session reach from some position to the newest turn that has left the window. Part
-of them is also kept in the engine's session state, with bookmarks at which the history can be compared: after
-a restart, a rewind or a fork, the lines up to the last bookmark that still holds are taken over, and only
-what comes behind it is read again.
+of them is also stored in the engine's session state, with bookmarks that identify places in the history.
+After a restart, a rewind or a fork, the lines up to the last valid bookmark are reused, and only later
+messages are read again.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from sidecar.engines.terse.log import LogLine, Scribe
 
 STATE = "log"
 NEAR, FARTHEST = 2_000, 20_000
-"""Messages that are read at most for one answer; where more are new, what lies before them stays out.
+"""Maximum new messages read for one answer; earlier ones are left out of the log.
 
-The nearer ones do where their lines are as many as can be shown.
+`NEAR` applies if the lines of that many messages already fill the available tokens.
 """
 PIECE = 500
-"""Messages that are read before other sessions get their turn."""
+"""Messages read before yielding to other sessions."""
 BOOKMARK_EVERY = 1000
-"""Messages between two bookmarks, at least; bookmarks stand between turns."""
+"""Minimum messages between two bookmarks, which are set at the ends of turns."""
 KEPT_BOOKS = 128
 
 
 class Bookmark(Struct, frozen=True, array_like=True):
-    """A place in the history that can be recognised."""
+    """A recognisable place in the history."""
 
     position: int
     message_id: str
     body: str
-    """Stands for the bytes of the message."""
+    """Hash of the message's bytes."""
 
 
 class Kept(Struct, frozen=True, array_like=True):
-    """What the session state holds: all lines up to the newest bookmark."""
+    """The stored state: all lines up to the newest bookmark."""
 
     untagged: bool
     first: int
@@ -52,21 +52,21 @@ class Kept(Struct, frozen=True, array_like=True):
 
 
 class Book:
-    """The lines of one session as a view shows them: how far they reach back depends on its budget."""
+    """The lines of one session for one view; how far they reach back depends on its budget."""
 
     def __init__(self, version: str, first: int, scribe: Scribe) -> None:
         self.version = version
         self.first = first
-        """Position of the first message that was read."""
+        """Position of the first message read."""
         self.last = first - 1
         self.lines: list[LogLine] = []
         self.bookmarks: list[Bookmark] = []
         self.scribe = scribe
         self.kept_to = 0
-        """Position of the newest bookmark that the session state has."""
+        """Position of the newest bookmark in the session state."""
 
-    def take_in(self, entries: list[Entry], before: Entry | None) -> None:
-        """Go on with these messages, which follow `before`."""
+    def add(self, entries: list[Entry], before: Entry | None) -> None:
+        """Add the lines of these messages, which follow `before`."""
         for entry in entries:
             self.lines += self.scribe.add(entry)
             if before is not None and before.position and entry.turn != before.turn:
@@ -78,7 +78,7 @@ class Book:
             self.last = entries[-1].position or self.last
 
     def forget(self, floor: int) -> None:
-        """Let go of what stands before a position, if that is much."""
+        """Drop the lines before a position, if they are more than half."""
         gone = bisect_left(self.lines, floor, key=_position)
         if gone > len(self.lines) // 2:
             del self.lines[:gone]
@@ -90,8 +90,8 @@ class Book:
         begin = bisect_left(self.lines, floor, key=_position)
         return self.lines[begin : bisect_right(self.lines, last, key=_position)]
 
-    def to_keep(self, floor: int) -> bytes:
-        """The part that is worth keeping, encoded."""
+    def encoded(self, floor: int) -> bytes:
+        """The lines from `floor` to the newest bookmark, encoded for storage."""
         last = self.bookmarks[-1].position
         bookmarks = [mark for mark in self.bookmarks if mark.position >= floor]
         untagged = self.scribe.untagged
@@ -99,7 +99,7 @@ class Book:
 
 
 class Books:
-    """The lines of the sessions and views that were asked for last."""
+    """The books of the most recently used sessions and views."""
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self._count = count
@@ -110,8 +110,8 @@ class Books:
     ) -> list[LogLine]:
         """The lines of the stored messages at positions `floor` to `last`.
 
-        `next_turn` is the turn that follows; a turn before it is over. Lines of `enough` tokens are as many
-        as can be shown.
+        `next_turn` is the turn that follows; earlier turns are finished. At most `enough` tokens of lines can
+        be shown.
         """
         book = await self._book(session, last, floor, untagged, enough)
         lines = book.upto(last, floor)
@@ -124,10 +124,10 @@ class Books:
         key = (session.session_id, session.view.id if session.view else "")
         book = self._books.get(key)
         if book is None or book.version != version or book.scribe.untagged != untagged:
-            book = await self._taken_over(session, untagged)
+            book = await self._restored(session, untagged)
         behind = last - book.last
         if floor > book.last + 1 or behind > (FARTHEST if book.lines else NEAR):
-            book = await self._anew(session, last, floor, untagged, enough)
+            book = await self._rebuilt(session, last, floor, untagged, enough)
         else:
             await self._read_on(session, book, last)
         self._books[key] = book
@@ -136,12 +136,12 @@ class Books:
             self._books.popitem(last=False)
         if book.bookmarks and book.bookmarks[-1].position > book.kept_to:
             book.kept_to = book.bookmarks[-1].position
-            await session.save_state(STATE, book.to_keep(floor))
+            await session.save_state(STATE, book.encoded(floor))
         book.forget(floor)
         return book
 
-    async def _anew(self, session: Session, last: int, floor: int, untagged: bool, enough: int) -> Book:
-        """A book that reaches back to the floor, or as far as its lines can be shown."""
+    async def _rebuilt(self, session: Session, last: int, floor: int, untagged: bool, enough: int) -> Book:
+        """A new book that reaches back to `floor`, or as far as its lines can be shown."""
         book = self._fresh(session.history.version, max(last - NEAR + 1, floor), untagged)
         await self._read_on(session, book, last)
         if book.first > floor and sum(line.tokens for line in book.lines) <= enough:
@@ -150,19 +150,19 @@ class Books:
         return book
 
     async def _read_on(self, session: Session, book: Book, last: int) -> None:
-        """Take in the messages up to `last`; on an error nothing is lost but the work."""
+        """Add the messages up to `last`; after an error, reading can resume."""
         before: Entry | None = book.scribe.newest
         while book.last < last:
             entries = await session.history.read(book.last + 1, min(book.last + PIECE, last))
             if not entries:
                 return
-            book.take_in(entries, before)
+            book.add(entries, before)
             before = entries[-1]
             if book.last < last:
                 await asyncio.sleep(0)
 
-    async def _taken_over(self, session: Session, untagged: bool) -> Book:
-        """What the session state has, up to the last bookmark that still holds."""
+    async def _restored(self, session: Session, untagged: bool) -> Book:
+        """A book restored from the session state, up to the last valid bookmark."""
         version = session.history.version
         kept = _decoded(await session.state(STATE))
         if kept is None or kept.untagged != untagged:

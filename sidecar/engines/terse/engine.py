@@ -1,4 +1,4 @@
-"""Shows older turns as an activity log, the last ones in full."""
+"""Sends older turns as an activity log and the last ones in full."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from sidecar.messages.contract import Dialect, Role
 
 RECALLED, MOST_RECALLED = 0.25, 400
-"""Bounds of what is recalled at once, as a share of the room and in tokens: the window moves at every turn,
-and recalled text goes with it."""
+"""Limits of recalled text, as a share of the room and in tokens: it is short-lived, because the window moves
+every turn and recalled text goes with it."""
 
 
 class TerseEngine(StoringEngine):
@@ -45,7 +45,7 @@ class TerseEngine(StoringEngine):
         self._teaching_tokens = 0
 
     def display(self, raw: bytes, role: Role, dialect: Dialect) -> bytes | None:
-        """An assistant's message without its tags, where it has any."""
+        """An assistant's message without its tags; `None` if it has none."""
         if role != "assistant" or not may_have_tags(raw):
             return None
         shown = dialect.change_texts(raw, strip_parts)
@@ -77,11 +77,11 @@ class TerseEngine(StoringEngine):
         return Assembly(items=items, system_prompt_addition=TEACHING)
 
     async def take_note(self, session: Session, entry: Entry) -> None:
-        """Reads what the next answer is likely to need of a message."""
+        """Preprocess a message for the next answer."""
         await self._recollector.take_note(session, entry)
 
     async def compact(self, session: Session, request: CompactRequest) -> CompactOutcome:
-        """Moves the window; what leaves it stays stored."""
+        """Move the window; messages that leave it stay stored."""
         state = await load(session)
         now = await self._planner.plan(session, request.budget * FARTHEST, state)
         target = _target(request, now.tokens)
@@ -103,20 +103,20 @@ class TerseEngine(StoringEngine):
         return CompactOutcome(compacted=False, reason=reason, tokens_before=now.tokens)
 
     async def preflight(self, session: Session, request: AssembleRequest) -> PreflightOutcome:
-        """Whether log and turns fit as they are; a compaction makes them fit."""
+        """Predict whether log and turns fit; if not, recommend a compaction."""
         plan = await self._planner.plan(session, request.budget * FARTHEST, await load(session))
         tokens = plan.tokens + self._teaching(session)
         fits = tokens <= request.budget
         return PreflightOutcome(fits=fits, estimated_tokens=tokens, action="none" if fits else "compact")
 
     def _teaching(self, session: Session) -> int:
-        """What the addition to the system prompt takes."""
+        """Tokens of the addition to the system prompt."""
         if not self._teaching_tokens:
             self._teaching_tokens = self.host.tokens.count(TEACHING)
         return session.calibrated(self._teaching_tokens)
 
 
 def _target(request: CompactRequest, current: int) -> int:
-    """Tokens that a compaction should leave; with `force`, always less than there are now."""
+    """Tokens that a compaction should leave; with `force`, at most half of the current ones."""
     target = int(request.budget * (COMPACT_TO if request.target == "threshold" else 1.0))
     return min(target, current // 2) if request.force else target

@@ -1,4 +1,4 @@
-"""The activity log: the lines that messages bring, and how they stand in an answer."""
+"""The activity log: the lines extracted from messages, and their form in an answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ACKNOWLEDGEMENT = "Noted. I go by the log, and look up what I need of earlier tu
 
 
 LONGEST_LINE = 2000
-"""Characters of what one tag may say; the rest is cut off."""
+"""Maximum characters of a tag's content; the rest is cut off."""
 LONGEST_TURN_ID = 64
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,12 +41,12 @@ class LogLine(Struct, frozen=True, array_like=True):
     since: int
     """Position of the first message of its turn."""
     position: int
-    """Position of the message with the tag; 0 while that is not stored."""
+    """Position of the message with the tag; 0 while it is not stored."""
     turn_id: str
     timestamp_ms: int
     summary: str
     tokens: int
-    """What the line takes with its line break, before calibration."""
+    """Tokens of the line with its line break, before calibration."""
 
     @property
     def text(self) -> str:
@@ -55,25 +55,25 @@ class LogLine(Struct, frozen=True, array_like=True):
 
 
 class Scribe:
-    """Takes messages in order and gives the lines that they bring."""
+    """Extracts log lines from messages, which are added in order."""
 
     def __init__(self, count: Callable[[str], int], *, untagged: bool) -> None:
         self._count = count
         self.untagged = untagged
-        """Whether a turn without a tag gets a line as well."""
+        """Whether a turn without a tag also gets a line."""
         self.newest: Entry | None = None
-        """The message that came last."""
+        """The message added last."""
         self._since = 0
         self._tagged = False
         self._turn = UntaggedTurn()
 
     @property
     def turn(self) -> int:
-        """The number of the newest turn, 0 before the first message."""
+        """The number of the newest turn; 0 before the first message."""
         return self.newest.turn if self.newest else 0
 
     def add(self, entry: Entry) -> list[LogLine]:
-        """The lines that a message brings; the one of the turn before it, if it ends that."""
+        """The lines of a message, preceded by that of the previous turn if the message begins a new one."""
         lines: list[LogLine] = []
         if entry.turn != self.turn:
             lines = self.end_of_turn()
@@ -84,7 +84,7 @@ class Scribe:
         return lines
 
     def end_of_turn(self) -> list[LogLine]:
-        """The line of the newest turn, if it is over now, brought no tag, and is to have one all the same."""
+        """End the newest turn: its line if it had no tag and untagged turns are logged, else nothing."""
         if not self.untagged or self._tagged or self.newest is None:
             return []
         said = self._turn.line()
@@ -107,43 +107,43 @@ class Scribe:
 
 
 def head(turn_id: str, timestamp_ms: int) -> str:
-    """What a line begins with: turn and UTC minute."""
+    """The start of a line: turn and UTC minute."""
     moment = _EPOCH + timedelta(milliseconds=min(max(timestamp_ms, 0), _LAST_MOMENT))
     stamp = moment.isoformat(timespec="minutes")[:16]
     return f"[{turn_id} {stamp}] assistant: "
 
 
 MARK = "(no summary)"
-"""Stands in front of every such line."""
+"""Prefix of the line of an untagged turn."""
 LONGEST_SENTENCE = 160
-"""Characters of the first sentence."""
-LOOKED_AT = 4000
-"""Characters of an answer, and of a call's arguments, that are looked at."""
+"""Maximum characters of the first sentence."""
+EXAMINED = 4000
+"""Characters examined of an answer and of a call's arguments."""
 MOST = 5
-"""Tools, and files, that are named."""
+"""Maximum tools, and maximum files, named in a line."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
 _FILE = re.compile(r"(?<![\w/.~-])[\w./~-]{0,200}[\w-]\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/])")
 
 
 class UntaggedTurn(Struct):
-    """What is noted of a turn while its messages pass by."""
+    """Facts collected about a turn without a tag."""
 
     said: str = ""
     tools: list[str] = field(default_factory=list[str])
     files: list[str] = field(default_factory=list[str])
 
     def add(self, entry: Entry) -> None:
-        """Take in a message of the assistant."""
+        """Collect the facts of an assistant's message."""
         reading = entry.reading
         if not self.said:
-            self.said = _first_sentence(reading.said[:LOOKED_AT])
+            self.said = _first_sentence(reading.said[:EXAMINED])
         for call in reading.calls:
             _note(self.tools, [one_line(call.name)])
-            _note(self.files, _FILE.findall(call.arguments[:LOOKED_AT]))
+            _note(self.files, _FILE.findall(call.arguments[:EXAMINED]))
 
     def line(self) -> str:
-        """The line, empty where the assistant did nothing."""
+        """The line; empty if the assistant did nothing."""
         parts = [self.said] if self.said else []
         for label, names in (("tools", self.tools), ("files", self.files)):
             if names:
@@ -164,22 +164,22 @@ def _first_sentence(text: str) -> str:
 
 HEADER = "[Context -- Activity Log]"
 FRAME_TOKENS = 90
-"""At most what header, acknowledgement, and the marks that tell both from the host's messages, take."""
+"""Upper bound of the tokens of the header, the acknowledgement and their fences."""
 
 
 class ActivityLog(NamedTuple):
-    """The lines that are shown, and the last position that they stand for."""
+    """The lines shown, and the last position that they cover."""
 
     lines: Sequence[LogLine]
     upto: int
 
     @property
     def tokens(self) -> int:
-        """At most what the log and the reply take, before calibration; 0 without lines."""
+        """Upper bound of the tokens of log and reply, before calibration; 0 without lines."""
         return FRAME_TOKENS + sum(line.tokens for line in self.lines) if self.lines else 0
 
     def newest(self, tokens: int) -> ActivityLog:
-        """The log without as many of its oldest lines as it takes to have at most `tokens` tokens."""
+        """The log reduced to at most `tokens` tokens by dropping its oldest lines."""
         left = tokens - FRAME_TOKENS
         begin = len(self.lines)
         while begin and self.lines[begin - 1].tokens <= left:
@@ -189,12 +189,12 @@ class ActivityLog(NamedTuple):
 
     @property
     def floor(self) -> int:
-        """The position of the first message that the log speaks of; behind `upto` where it has no line."""
+        """The position of the first message logged; `upto` + 1 if the log has no line for a stored one."""
         stored = (line.position for line in self.lines if line.position)
         return next(stored, self.upto + 1)
 
     def messages(self) -> list[Made]:
-        """The log and the reply; nothing without lines."""
+        """The log and the reply to it; empty without lines."""
         if not self.lines:
             return []
         stamp = self.lines[-1].timestamp_ms

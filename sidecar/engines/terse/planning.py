@@ -1,4 +1,4 @@
-"""Decides which turns are sent in full and which lines stand for the rest, within a budget."""
+"""Decides, within a budget, which turns are sent in full and which log lines represent the rest."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ if TYPE_CHECKING:
 
 STATE = "window"
 REACH = 4096
-"""Tokens back from the end within which the recent turns are looked for first."""
+"""Tokens from the end searched first for the recent turns."""
 
 
 class WindowState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is kept of the window, so that it stays where it is."""
+    """The stored state that keeps the window in place."""
 
     start: str = ""
-    """Id of the message at which it begins; empty for the first of the last K turns."""
+    """Id of the message at which the window begins; empty for the first of the last K turns."""
     turns: int = 0
-    """Turns from there on when that was chosen; fewer mean that the history was rewound since."""
+    """Turns from there on when it was chosen; fewer now mean that the history was rewound."""
     recent: tuple[int, int] = (0, 0)
     """K and the slack at that time."""
     floor: int = 1
-    """Position of the first message that the log may speak of."""
+    """Position of the first message that the log may cover."""
 
 
 class Newest(NamedTuple):
-    """The newest part of a timeline by turns."""
+    """The newest part of a timeline, divided into turns."""
 
     entries: list[Entry]
     starts: list[int]
-    """Where turns begin."""
+    """Indices where turns begin."""
     whole: bool
 
     def index_of(self, message_id: str) -> int | None:
-        """Where a message stands."""
+        """The index of a message, or `None`."""
         return next((i for i, entry in enumerate(self.entries) if entry.message_id == message_id), None)
 
     def turns_from(self, index: int) -> int:
-        """How many turns there are from an index on, the one that it stands in included."""
+        """Number of turns from an index on, including the one it is in."""
         inside = sum(start > index for start in self.starts)
         return inside + 1 if index < len(self.entries) else 0
 
     def last(self, turns: int) -> int | None:
-        """Where so many turns from the end begin; `None` where that is farther back."""
+        """Index where the last `turns` turns begin; `None` if it is farther back than the entries."""
         if len(self.starts) >= turns:
             return self.starts[-turns]
         return 0 if self.whole else None
 
 
 async def newest_turns(timeline: Timeline, turns: int, room: int) -> Newest:
-    """At least the newest `turns` turns, or `room` tokens, or everything."""
+    """The newest part of the timeline: at least `turns` turns, `room` tokens, or everything."""
     reach = min(REACH, room)
     while True:
         entries, whole = await timeline.tail(reach)
@@ -71,7 +71,7 @@ async def newest_turns(timeline: Timeline, turns: int, room: int) -> Newest:
 
 
 def kept_start(newest: Newest, state: WindowState, recent: tuple[int, int]) -> int | None:
-    """Where the window begins that was chosen before; `None` where it has to be chosen anew."""
+    """Index where the previously chosen window begins; `None` if a new choice is needed."""
     turns, slack = recent
     if not state.start:
         everything = newest.whole and len(newest.starts) <= turns + slack
@@ -83,7 +83,7 @@ def kept_start(newest: Newest, state: WindowState, recent: tuple[int, int]) -> i
 
 
 async def load(session: Session) -> WindowState:
-    """The state of the window; what it names is in the history still."""
+    """The stored state of the window, with any references that are no longer in the history cleared."""
     value = await session.state(STATE)
     try:
         state = json.decode(value, type=WindowState) if value else WindowState()
@@ -95,7 +95,7 @@ async def load(session: Session) -> WindowState:
 
 
 async def save(session: Session, state: WindowState) -> None:
-    """Keep the state of the window."""
+    """Store the state of the window."""
     await session.save_state(STATE, json.encode(state))
 
 
@@ -106,13 +106,13 @@ def _starts(entries: Sequence[Entry], whole: bool) -> list[int]:
 
 
 LOG_SHARE = 8
-"""Where turns have to go for want of room, one part in so many of the budget stays with the log."""
+"""If turns must go for lack of room, the log keeps up to one part in this many of the budget."""
 LOOK_BACK = 64
-"""Messages in front of the window that are looked at first for such as are not stored."""
+"""Messages before the window searched first for ones that are not stored."""
 
 
 class Plan(NamedTuple):
-    """What an answer is made of."""
+    """The composition of an answer."""
 
     window: Window
     log: ActivityLog
@@ -121,7 +121,7 @@ class Plan(NamedTuple):
 
 
 class Planner:
-    """Makes plans for sessions; what it reads of their history is kept in its books."""
+    """Makes plans for sessions, and caches the log lines of their history."""
 
     def __init__(self, host: EngineHost) -> None:
         self._host = host
@@ -139,10 +139,10 @@ class Planner:
         return self.settings.recentTurns, self.settings.recentTurnsSlack
 
     async def plan(self, session: Session, room: int, state: WindowState) -> Plan:
-        """The answer in at most `room` tokens, as far as what the model needs next allows that.
+        """An answer of at most `room` tokens, unless the model's next step needs more.
 
-        The window stays where it was while that fits and holds K turns to K and the slack; else it holds
-        exactly K. Where those alone exceed `room`, fewer turns; then the oldest lines go.
+        The window stays in place while it fits and holds between K turns and K plus the slack; else it holds
+        exactly K. If those exceed `room`, log lines are dropped first, then turns.
         """
         turns, slack = self._recent
         room = max(room, 0)
@@ -161,7 +161,7 @@ class Planner:
     async def _from(
         self, session: Session, newest: Newest, start: int, room: int, state: WindowState
     ) -> Plan:
-        """The answer with everything from an index on in full."""
+        """The answer with everything from index `start` on in full."""
         entries = newest.entries
         is_cut = start < len(entries) and (start > 0 or not newest.whole)
         cut = entries[start].message_id if is_cut else None
@@ -171,7 +171,7 @@ class Planner:
     async def _with_fewer_turns(
         self, session: Session, newest: Newest, start: int, room: int, state: WindowState
     ) -> Plan:
-        """The answer with as many turns as leave some room for the log."""
+        """The answer with fewer turns, leaving some room for the log."""
         entries = newest.entries[start:]
         reserve = 0
         if entries:
@@ -204,7 +204,7 @@ class Planner:
         return WindowState(start=cut, turns=newest.turns_from(at), recent=self._recent, floor=before.floor)
 
     async def _log(self, session: Session, window: Window, floor: int, enough: int) -> ActivityLog:
-        """The log of what stands in front of the window."""
+        """The log of the messages before the window."""
         if window.cut is None:
             return ActivityLog((), 0)
         first = next(entry for entry in window.entries if entry.message_id == window.cut)
@@ -225,9 +225,9 @@ class Planner:
 
 
 async def _only_in_the_list(session: Session, first: Entry) -> tuple[int, list[Entry]]:
-    """What only the host's list holds in front of a message, and the position of the last stored one before.
+    """The last stored position before a message, and the unstored entries between the two.
 
-    What the list does not hold behind that one was taken back by the host.
+    Stored messages after that position that the host's list lacks were rewound by the host.
     """
     look = LOOK_BACK
     while True:
@@ -239,7 +239,7 @@ async def _only_in_the_list(session: Session, first: Entry) -> tuple[int, list[E
 
 
 def _with_fewer_lines(session: Session, plan: Plan, room: int) -> Plan:
-    """The same turns with fewer lines: with fewer than it takes, so that the log can grow again."""
+    """The same turns with fewer log lines; drops more than necessary, so that the log can grow again."""
     left = room - plan.window.tokens
     wanted = max(int(room * SLACK) - plan.window.tokens, min(room // LOG_SHARE, left), 0)
     plain, counted = plan.log.tokens, session.calibrated(plan.log.tokens)

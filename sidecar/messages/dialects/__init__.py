@@ -1,4 +1,4 @@
-"""The message dialects by name; only the one asked for is imported."""
+"""The message dialects by name; only the requested one is imported."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from importlib import import_module
 from sidecar.messages.contract import Dialect
 
 DIALECTS: tuple[str, ...] = ("openai", "openai-responses", "anthropic", "openclaw")
-"""The names that `messageFormat` may have."""
+"""The possible values of `messageFormat`."""
 
 _loaded: dict[str, Dialect] = {}
 
 
 def dialect(name: str) -> Dialect:
-    """The dialect of that name.
+    """The dialect with that name.
 
     Raises:
         KeyError: there is no dialect of that name.
@@ -29,7 +29,7 @@ def dialect(name: str) -> Dialect:
 
 
 def dialect_of_family(name: str, secrets: Sequence[bytes], root: str) -> Dialect:
-    """The dialect for the messages of one family of sessions: what it reads tells which fences are ours.
+    """The dialect bound to one family of sessions, so that it recognises our own fences.
 
     `secrets` and `root` are as for `Marks`.
 

@@ -108,7 +108,7 @@ class AnthropicDialect(JsonDialect):
         return _GLANCES.get(wire_role, _OTHER)
 
     def read(self, raw: bytes) -> Reading:
-        """As `Dialect.read`; a user message of nothing but tool results has the role `tool`."""
+        """As `Dialect.read`; a user message that has only tool results gets the role `tool`."""
         message = _decode(raw)
         wire_role = message.role or message.type
         if wire_role is None:
@@ -165,7 +165,7 @@ def _holds_only_results(raw: bytes) -> bool:
 
 
 class _Parts:
-    """What the content of one message consists of."""
+    """The parts of one message's content."""
 
     __slots__ = ("calls", "media", "result_media", "results", "role", "texts", "thinking", "thinks")
 
@@ -202,7 +202,7 @@ class _Parts:
             self._take_other(block)
 
     def _take_other(self, block: _Block) -> None:
-        """Images, documents, search results, what a provider's own tools did, and blocks not known here."""
+        """Images, documents, search results, output of the provider's own tools, and unknown blocks."""
         if block.type == "image":
             self.media.append(_medium("image", block.source))
             return

@@ -1,4 +1,4 @@
-"""What the dialects share: token usage, inline payloads, and the changes that only differ in names."""
+"""Shared parts of the dialects: token usage, inline payloads, and edits that differ only in names."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class JsonDialect(Marking):
 
     name: str
     texts: ClassVar[frozenset[str]] = frozenset(("text",))
-    """Types of parts that are visible text."""
+    """Part types with visible text."""
     images: ClassVar[frozenset[str]] = frozenset(("image",))
-    """Types of parts that are images."""
+    """Part types of images."""
     note: ClassVar[str] = "text"
-    """Type of the part that stands in the place of an image."""
+    """Type of the part that replaces an image."""
 
     def replace_images(self, raw: bytes, text: str) -> bytes:
         """As `Dialect.replace_images`."""
@@ -62,7 +62,7 @@ class _PromptDetails(Struct):
 
 
 class UsageMembers(Struct):
-    """Token numbers under the names that OpenAI, Anthropic and pi give them."""
+    """Token counts under the names used by OpenAI, Anthropic and pi."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -79,15 +79,15 @@ class UsageMembers(Struct):
     input_tokens_details: _PromptDetails | None = None
 
     def total(self) -> Usage | None:
-        """The tokens of the prompt, cached ones included, and of the answer; `None` where none are named."""
-        asked = _first(self.prompt_tokens, self.input_tokens, self.input)
+        """The tokens of the prompt, including cached ones, and of the answer; `None` if there are none."""
+        prompted = _first(self.prompt_tokens, self.input_tokens, self.input)
         answered = _first(self.completion_tokens, self.output_tokens, self.output)
-        if asked is None and answered is None:
+        if prompted is None and answered is None:
             return None
-        # Anthropic and pi count cached tokens apart from the input, OpenAI and Codex count them in it.
+        # Anthropic and pi report cached tokens separately from the input, OpenAI and Codex include them.
         read = _first(self.cache_read_input_tokens, self.cacheRead) or 0
         written = _first(self.cache_creation_input_tokens, self.cacheWrite) or 0
-        prompt = (asked or 0) + read + written
+        prompt = (prompted or 0) + read + written
         if details := self.prompt_tokens_details or self.input_tokens_details:
             read = details.cached_tokens or 0
         elif self.cached_input_tokens is not None:
@@ -96,7 +96,7 @@ class UsageMembers(Struct):
 
 
 def inline_media(kind: Literal["image", "audio", "video", "file"], base64: str | None) -> Media:
-    """A media part whose payload is base64 text, or a `data:` URL, or no payload but a reference."""
+    """A media part with its payload as base64 text or a `data:` URL; without one, a reference."""
     if not base64:
         return Media(kind, 0)
     if base64.startswith("data:"):
@@ -105,12 +105,12 @@ def inline_media(kind: Literal["image", "audio", "video", "file"], base64: str |
 
 
 def linked_media(kind: Literal["image", "audio", "video", "file"], url: str | None) -> Media:
-    """A media part given by URL; only a `data:` URL has a size."""
+    """A media part given by URL; only a `data:` URL has a known size."""
     return inline_media(kind, url) if url and url.startswith("data:") else Media(kind, 0)
 
 
 def media_kind(mime_type: str | None) -> Literal["image", "audio", "video", "file"]:
-    """The kind of medium that a MIME type names."""
+    """The kind of medium of a MIME type."""
     major = (mime_type or "").partition("/")[0]
     if major == "image" or major == "audio" or major == "video":
         return major
@@ -118,12 +118,12 @@ def media_kind(mime_type: str | None) -> Literal["image", "audio", "video", "fil
 
 
 def milliseconds(stamp: int | float | None) -> int | None:
-    """A time stamp in milliseconds, `None` where it is no time that a calendar has."""
+    """A timestamp in milliseconds; `None` if it is outside the range of dates."""
     return None if stamp is None or not 0 <= stamp <= _LAST_MOMENT else int(stamp)
 
 
 def payload_size(base64: str) -> int:
-    """The number of bytes that base64 text stands for."""
+    """The number of bytes that base64 text encodes."""
     return len(base64) * 3 // 4 - base64[-2:].count("=")
 
 
@@ -132,7 +132,7 @@ def _first(*numbers: int | None) -> int | None:
 
 
 def sender_name(*candidates: str | None) -> str:
-    """The first name that says something, without what could pass for a role, a turn or a line of its own."""
+    """The first non-blank candidate, without characters that could imitate a role, a turn or a line."""
     for candidate in candidates:
         letters = "".join(c if c.isalnum() or c in "-_.@'" else " " for c in candidate or "")
         if name := " ".join(letters.split())[:_LONGEST_SENDER].strip():

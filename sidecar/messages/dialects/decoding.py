@@ -1,4 +1,4 @@
-"""Reads raw messages into typed Structs, and replaces single members; all other bytes stay."""
+"""Decodes raw messages into typed Structs, and replaces single members byte for byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMING = (b'"role"', b'"type"')
 
 
 class MessageDecoder(Generic[Shape]):
-    """Reads raw messages into `shape`; only what is no object at all is an error."""
+    """Decodes raw messages into `shape`; only a value that is not an object is an error."""
 
     __slots__ = ("_decode", "_shape")
 
@@ -43,7 +43,7 @@ class MessageDecoder(Generic[Shape]):
             return self._masked(raw)
 
     def _masked(self, raw: bytes) -> Shape:
-        """Hosts cut strings in the middle of a surrogate pair; such an escape is read as U+FFFD."""
+        """Decode with lone surrogate escapes, left by hosts that cut strings inside a pair, as U+FFFD."""
         from sidecar.surrogates import mask
 
         masked = mask(raw)
@@ -62,7 +62,7 @@ class MessageDecoder(Generic[Shape]):
         return tolerant(raw, self._shape) or self._shape()
 
     def _shallow(self, raw: bytes) -> Shape:
-        """A message nested too deep to decode still has its role."""
+        """Extract the role of a message that is nested too deeply to decode."""
         if raw.lstrip()[:1] != b"{":
             raise MessageError("a message must be a JSON object")
         found = self._shape()
@@ -73,7 +73,7 @@ class MessageDecoder(Generic[Shape]):
 
 
 def tolerant(raw: bytes, wanted: type[Wanted]) -> Wanted | None:
-    """`raw` decoded as `wanted`, without the members and items that do not fit; `None` where nothing does."""
+    """`raw` decoded as `wanted`, skipping members and items of the wrong type; `None` if nothing fits."""
     return cast("Wanted | None", _tolerant(raw, wanted))
 
 
@@ -169,7 +169,7 @@ def _is_member(raw: bytes, name: re.Match[bytes], value: re.Match[bytes]) -> boo
 
 
 def json_text(value: Raw | bytes | None) -> str:
-    """The JSON text of a value; of a JSON string, the string itself; nothing for null or an absent value."""
+    """The JSON text of a value; a JSON string is decoded, null and an absent value become empty."""
     raw = b"" if value is None else bytes(value)
     if raw[:1] == b'"':
         return msgspec.json.decode(raw, type=str)
@@ -181,7 +181,7 @@ _list = msgspec.json.Decoder(list[Raw])
 
 
 def members(raw: bytes) -> dict[str, Raw] | None:
-    """The members of a JSON object, each as its bytes; `None` where `raw` cannot be taken apart."""
+    """The members of a JSON object as bytes; `None` if `raw` cannot be split."""
     try:
         return _object.decode(raw)
     except (msgspec.DecodeError, RecursionError):
@@ -195,7 +195,7 @@ def members(raw: bytes) -> dict[str, Raw] | None:
 
 
 def items(raw: bytes) -> list[Raw] | None:
-    """The items of a JSON array, each as its bytes; `None` where `raw` is none."""
+    """The items of a JSON array as bytes; `None` if `raw` is not an array."""
     try:
         return _list.decode(raw)
     except (msgspec.DecodeError, RecursionError):
@@ -203,7 +203,7 @@ def items(raw: bytes) -> list[Raw] | None:
 
 
 def with_members(raw: bytes, changes: dict[str, bytes]) -> bytes:
-    """The object `raw` with these members set to new JSON; order, other members and their bytes stay."""
+    """The object `raw` with these members set to new JSON; order and other members stay byte for byte."""
     found = members(raw)
     if found is None:
         return raw

@@ -31,7 +31,7 @@ _GLANCES = {wire_role: Glance(role, role == "user", None, None) for wire_role, r
 _OTHER = Glance("other", False, None, None)
 
 _FUNCTION_CALL = "function_call"
-"""A call of the deprecated kind, which has no id and is answered by the name of its function."""
+"""A call of the deprecated kind, which has no id; its result names the function instead."""
 
 
 class _Head(Struct):

@@ -34,11 +34,11 @@ _OUTPUT_TYPES = {
     "computer_call": "computer_call_output",
     "tool_search_call": "tool_search_output",
 }
-"""The calls that the host answers, and what it answers them with."""
+"""Types of calls that the host answers, and the types of their outputs."""
 _PROVIDER_CALLS = frozenset(
     ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
 )
-"""What the provider does itself: call and result are one item."""
+"""Tools run by the provider; call and result are one item."""
 _OUTPUTS = frozenset(_OUTPUT_TYPES.values())
 
 
@@ -114,7 +114,7 @@ class OpenAIResponsesDialect(JsonDialect):
         elif kind in _OUTPUTS:
             results = (ToolResult(item.call_id or "", item.name or "", _output(item, media), False),)
         elif kind != "message":
-            text = "\n".join(filter(None, (text, _own_words(item))))
+            text = "\n".join(filter(None, (text, _item_text(item))))
         reading = Reading(
             role=role,
             wire_role=item.role or item.type or "",
@@ -137,7 +137,7 @@ class OpenAIResponsesDialect(JsonDialect):
         return msgspec.json.encode({"type": "message", "role": role, "content": [part]})
 
     def write_result(self, call: ToolCall, text: str, timestamp_ms: int) -> bytes:
-        """As `Dialect.write_result`; the output has the type that belongs to the call's."""
+        """As `Dialect.write_result`; the output's type matches the call's."""
         del timestamp_ms
         kind = _OUTPUT_TYPES.get(call.wire_type, "function_call_output")
         item: dict[str, object] = {"type": kind, "call_id": call.id}
@@ -153,7 +153,7 @@ class OpenAIResponsesDialect(JsonDialect):
         return msgspec.json.encode(item)
 
     def replace_results(self, raw: bytes, texts: dict[str, str]) -> bytes:
-        """As `Dialect.replace_results`; outputs that are no text stay."""
+        """As `Dialect.replace_results`; outputs that are not text stay."""
         item = _decode(raw)
         text = texts.get(item.call_id or "")
         if text is None or item.type not in _OUTPUTS or bytes(item.output)[:1] not in (b'"', b"[", b"{"):
@@ -202,7 +202,7 @@ def _arguments(item: _Item) -> str:
 
 
 def _output(item: _Item, media: list[Media]) -> str:
-    """The output as text: a string, one part of text or several, or whatever JSON it is."""
+    """The output as text: a string, one or more text parts, or any other JSON."""
     raw = bytes(item.output) or bytes(item.tools)
     parts: list[_Part | str] = []
     if raw[:1] == b"[":
@@ -214,8 +214,8 @@ def _output(item: _Item, media: list[Media]) -> str:
     return text or ("" if media else json_text(raw))
 
 
-def _own_words(item: _Item) -> str:
-    """What an item of another type says: its name and input, the code, the queries, the outcome."""
+def _item_text(item: _Item) -> str:
+    """The text of an item of another type: its name and input, code, queries and outcome."""
     said = [item.name, _arguments(item), item.code, *(item.queries or ()), json_text(item.output)]
     return "\n".join(filter(None, said))
 

@@ -55,7 +55,7 @@ class _Block(Struct):
 
 
 class _Envelope(Struct):
-    """What the host notes of a message of a group."""
+    """The host's metadata of a message in a group chat."""
 
     senderId: str | None = None
     senderName: str | None = None
@@ -134,7 +134,7 @@ class OpenClawDialect(JsonDialect):
         return self._recognised(raw, reading)
 
     def write_text(self, role: Literal["user", "assistant"], text: str, timestamp_ms: int) -> bytes:
-        """As `Dialect.write_text`; an assistant message has all members that pi reads without asking."""
+        """As `Dialect.write_text`; an assistant message has all members that pi reads unconditionally."""
         if role == "user":
             return msgspec.json.encode({"role": "user", "content": text, "timestamp": timestamp_ms})
         numbers = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
@@ -180,7 +180,7 @@ def _sender(message: _Message) -> str:
 
 
 class _Parts:
-    """What the content of one message consists of."""
+    """The parts of one message's content."""
 
     __slots__ = ("calls", "media", "text", "thinking", "thinks")
 
@@ -199,7 +199,7 @@ class _Parts:
             self.text = "\n".join([text for block in content if (text := self._take(block)) is not None])
 
     def _take(self, block: _Block | str) -> str | None:
-        """The visible text of one block; everything else goes to its own list."""
+        """The visible text of one block; calls, thinking and media are collected in their lists."""
         if isinstance(block, str):
             return block
         if block.type == "text":

@@ -1,4 +1,4 @@
-"""Changes the visible text of a message in its bytes; every other byte stays."""
+"""Changes the visible text of a message in place; every other byte stays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 ChangeTexts = Callable[[list[str]], Sequence[str]]
-"""Takes the texts of one message, in order, and gives as many back."""
+"""Takes the texts of one message in order, and returns as many."""
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
@@ -19,9 +19,9 @@ _Span = tuple[int, int]
 
 
 def change_texts(raw: bytes, kinds: frozenset[str], change: ChangeTexts) -> bytes:
-    """The message with its visible texts changed: `content`, or the `text` of its parts of these types.
+    """The message with its visible texts changed: `content`, or the `text` of parts of these types.
 
-    The very same bytes come back where nothing changes.
+    Returns `raw` itself if nothing changes.
     """
     spans = list(_texts(raw, kinds))
     if not spans:
@@ -38,7 +38,7 @@ def change_texts(raw: bytes, kinds: frozenset[str], change: ChangeTexts) -> byte
 
 
 def _texts(raw: bytes, kinds: frozenset[str]) -> Iterator[_Span]:
-    """Where the texts of a message stand, as JSON strings."""
+    """Spans of the texts of a message, as JSON strings."""
     content = _member(raw, 0, b'"content"')
     if content is None:
         return
@@ -63,31 +63,31 @@ def _text_of_part(raw: bytes, start: int, kinds: frozenset[str]) -> _Span | None
 
 
 def _member(raw: bytes, at: int, name: bytes) -> _Span | None:
-    """Where the value of a member of the object at `at` stands; the last one where it comes again."""
-    at = _behind_blanks(raw, at)
+    """Span of a member's value in the object at `at`; of repeated members, the last."""
+    at = _skip_blanks(raw, at)
     found: _Span | None = None
     if raw[at : at + 1] != b"{":
         return None
-    at = _behind_blanks(raw, at + 1)
+    at = _skip_blanks(raw, at + 1)
     while key := _STRING.match(raw, at):
-        start = _behind_blanks(raw, key.end())
+        start = _skip_blanks(raw, key.end())
         stop = _value_end(raw, start)
         if key[0] == name:
             found = (start, stop)
-        at = _behind_blanks(raw, stop)
+        at = _skip_blanks(raw, stop)
     return found
 
 
 def _items(raw: bytes, at: int) -> Iterator[_Span]:
-    at = _behind_blanks(raw, at + 1)
+    at = _skip_blanks(raw, at + 1)
     while at < len(raw) and raw[at : at + 1] != b"]":
         stop = _value_end(raw, at)
         yield at, stop
-        at = _behind_blanks(raw, stop)
+        at = _skip_blanks(raw, stop)
 
 
 def _value_end(raw: bytes, at: int) -> int:
-    """The position behind the value that begins at `at`."""
+    """The end of the value that begins at `at`."""
     letter = raw[at : at + 1]
     if letter in (b"{", b"["):
         depth = 0
@@ -103,7 +103,7 @@ def _value_end(raw: bytes, at: int) -> int:
     return found.end() if found else len(raw)
 
 
-def _behind_blanks(raw: bytes, at: int) -> int:
+def _skip_blanks(raw: bytes, at: int) -> int:
     found = _BETWEEN.match(raw, at)
     return found.end() if found else at
 
@@ -112,7 +112,7 @@ def _decoded(literal: bytes) -> str:
     try:
         return msgspec.json.decode(literal, type=str)
     except msgspec.DecodeError:
-        # Only the standard library keeps half a surrogate pair, which hosts leave when they cut a string.
+        # Only the standard library accepts lone surrogates, which hosts leave when they cut a string.
         import json
 
         return json.loads(literal, strict=False)

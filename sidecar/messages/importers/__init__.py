@@ -1,4 +1,4 @@
-"""Imports whole transcripts that agent runtimes have written to files."""
+"""Imports complete transcripts that agent runtimes wrote to files."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ __all__ = [
 
 
 def load(path: str | Path, format: str | None = None) -> Transcript:
-    """The conversation that the file holds; the format is found out where none is named.
+    """The conversation in a file; if no format is named, it is detected.
 
-    Rows that are no part of the conversation, and lines that are damaged, are counted in `skipped`.
+    Rows outside the conversation and damaged lines are counted in `skipped`.
 
     Raises:
-        TranscriptError: the file is of no known format, or not of the one that was named.
+        TranscriptError: the file's format is unknown, or not the named one.
         OSError: the file cannot be read.
     """
     return read(Path(path), format)
 
 
 def read(source: Source, format: str | None = None) -> Transcript:
-    """The conversation of a source, as `load` has it.
+    """The conversation of a source, as in `load`.
 
     Raises:
         TranscriptError: as for `load`.
@@ -60,7 +60,7 @@ def read(source: Source, format: str | None = None) -> Transcript:
     transcript = _importer(name)(source)
     _leave_out_unreadable(transcript, source.kept if isinstance(source, Text) else None)
     if not transcript.items and not transcript.skipped:
-        raise TranscriptError(f"the file holds no {name} transcript")
+        raise TranscriptError(f"the file is not a {name} transcript")
     return transcript
 
 
@@ -76,7 +76,7 @@ def _leave_out_unreadable(transcript: Transcript, kept: Kept | None) -> None:
             else:
                 kept.once(key, message, partial(glance, message))
         except MessageError:
-            transcript.skip("no message")
+            transcript.skip("invalid message")
         else:
             sound.append(item)
     transcript.items = sound

@@ -1,7 +1,7 @@
 """Imports Claude Code session files.
 
-Each row holds one block of a message. The rows stay messages of their own, with only `role` and `content`,
-which is what a request may have: the provider merges neighbours of one side, and times and ids stay exact.
+Each row has one block of a message. Each row becomes a separate message with only the members that a request
+may have, `role` and `content`: the provider merges consecutive ones, and times and ids stay exact.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ class _Row(Struct):
 
 
 def load(source: Source) -> Transcript:
-    """The main conversation on its newest branch; sidechains are subagents' and left out beside it."""
+    """The newest branch of the main conversation, without sidechains, which belong to subagents."""
     transcript = Transcript("anthropic")
-    told: list[Row[_Row]] = []
+    kept: list[Row[_Row]] = []
     found = list(rows(source, _Row, transcript))
-    # A subagent's own file has nothing but its sidechain.
+    # A subagent's own file consists only of its sidechain.
     main = not any(row.values.message and not row.values.isSidechain for row in found)
     for row in found:
-        reason = _not_told(row.values, sidechain=main)
+        reason = _skip_reason(row.values, sidechain=main)
         if reason is None:
-            told.append(row)
+            kept.append(row)
         else:
             transcript.skip(reason)
-    branch = _branch(told)
+    branch = _branch(kept)
     # Every row of an answer repeats its usage; the last one has the final count.
-    last = {_message_id(told[index]): index for index in sorted(branch)}
-    for index, each in enumerate(told):
+    last = {_message_id(kept[index]): index for index in sorted(branch)}
+    for index, each in enumerate(kept):
         row, message = each.values, each.values.message
         if message is None or row.type not in ("user", "assistant"):
             transcript.skip(_kind(row))
@@ -71,7 +71,7 @@ def load(source: Source) -> Transcript:
             transcript.skip("compaction summary")
         else:
             stamp = milliseconds(row.timestamp)
-            item = Imported(each.once(_told), row.uuid, stamp, each.span)
+            item = Imported(each.once(_message_of), row.uuid, stamp, each.span)
             is_last = message.id is None or last[message.id] == index
             transcript.items.append(item._replace(usage=_usage(each)) if is_last else item)
     return transcript
@@ -83,17 +83,17 @@ def _usage(row: Row[_Row]) -> Usage | None:
     return found.total() if found else None
 
 
-def _told(row: Row[_Row]) -> bytes:
+def _message_of(row: Row[_Row]) -> bytes:
     """The message of a row."""
     message = row.values.message or _Message()
     content = Raw(exact(row.line, message.content))
     return encoded({"role": message.role or row.values.type, "content": content})
 
 
-def _not_told(row: _Row, *, sidechain: bool) -> str | None:
-    """Why a row is no part of the conversation, if it is none; rows of its tree all are.
+def _skip_reason(row: _Row, *, sidechain: bool) -> str | None:
+    """Why a row is not part of the conversation, or `None` if it is.
 
-    `sidechain` says that the file has nothing but a sidechain.
+    `sidechain` means that the file consists only of a sidechain.
     """
     if row.isSidechain and not sidechain:
         return "sidechain"
@@ -106,20 +106,20 @@ def _kind(row: _Row) -> str:
     return ": ".join(filter(None, (row.type or "row without type", row.subtype)))
 
 
-def _branch(told: list[Row[_Row]]) -> set[int]:
-    """The newest branch, with the rows beside it that belong to messages on it.
+def _branch(kept: list[Row[_Row]]) -> set[int]:
+    """The newest branch, plus rows off the branch that belong to messages on it.
 
-    Parallel calls make small forks: the result of one call hangs on its call's row, while the conversation
-    goes on from another's.
+    Parallel calls create small forks: the result of one call is attached to its call's row, while the
+    conversation continues from another's.
     """
-    nodes = [Node(row.values.uuid, row.values.parentUuid or row.values.logicalParentUuid) for row in told]
+    nodes = [Node(row.values.uuid, row.values.parentUuid or row.values.logicalParentUuid) for row in kept]
     branch = active_branch(nodes)
-    parts = {_message_id(told[index]) for index in branch} - {None}
-    for index, row in enumerate(told):
+    parts = {_message_id(kept[index]) for index in branch} - {None}
+    for index, row in enumerate(kept):
         if index not in branch and _message_id(row) in parts:
             branch.add(index)
     ids = {nodes[index].id for index in branch}
-    for index, row in enumerate(told):
+    for index, row in enumerate(kept):
         if index not in branch and nodes[index].parent in ids and b'"tool_result"' in row.line:
             branch.add(index)
     return branch

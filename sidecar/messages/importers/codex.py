@@ -1,4 +1,4 @@
-"""Imports Codex rollout files, of today's form and of older ones."""
+"""Imports Codex rollout files in the current and older formats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sidecar.messages.importers.transcript import (
 from sidecar.messages.text import fold
 
 _ITEMS = frozenset(("message", "reasoning", "agent_message"))
-"""Kinds of response item that are imported besides calls and their outputs."""
+"""Types of response items that are imported in addition to calls and their outputs."""
 
 
 class _Part(Struct):
@@ -65,17 +65,17 @@ class _Row(Struct):
 
 
 class _Said(Struct):
-    """What one row says in words, and which kind of row says it."""
+    """The spoken text of a row, and the kind of the row."""
 
     role: str
     text: str
     source: str
     folded: str
-    """The text as it is compared."""
+    """The text, folded for comparison."""
 
 
 def load(source: Source) -> Transcript:
-    """The items of the conversation; events repeat most of them and are used only where no item says it."""
+    """The items of the conversation; events, which repeat most items, count only for text without an item."""
     transcript = Transcript("openai-responses")
     found = list(rows(source, _Row, transcript))
     payloads = [row.once(_payload) for row in found]
@@ -102,7 +102,7 @@ class _Import:
         self._transcript = transcript
         self._unnamed_calls = 0
         self._reported = 0
-        """Messages in front of the newest usage."""
+        """Messages before the newest usage report."""
 
     def take(self, row: Row[_Row], payload: _Payload) -> None:
         values = row.values
@@ -127,7 +127,7 @@ class _Import:
         self._add(row, encoded({"type": "message", "role": words.role, "content": [part]}), None)
 
     def _take_usage(self, raw: bytes) -> None:
-        """Of an answer that the rows before this one have brought; the event may be repeated."""
+        """Record the usage of the answer in the preceding rows; the event may be repeated."""
         found = tolerant(raw, UsageMembers) if raw else None
         items = self._transcript.items
         if found is not None and len(items) > self._reported:
@@ -135,7 +135,7 @@ class _Import:
             self._reported = len(items)
 
     def _old_call(self, row: Row[_Row], payload: _Payload) -> bytes:
-        """An early form of calls had no ids: a call is then answered by the next result."""
+        """A call in an early format without ids, where the next result answers the call."""
         if payload.call_id is None:
             self._unnamed_calls += 1
         name = payload.name or (payload.function.name if payload.function else None)

@@ -1,4 +1,4 @@
-"""Tells the format of a transcript, and reads those that are lists of messages, torn ones included."""
+"""Detects the format of a transcript, and imports formats that are lists of messages, even damaged ones."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _CODEX_ITEMS = frozenset(("message", "reasoning", "function_call", "function_cal
 _PI_ROWS = frozenset(("session", "message", "model_change", "thinking_level_change", "custom_message"))
 _CLAUDE_IDS = frozenset(("uuid", "sessionId", "session_id"))
 _LISTED = {"openai": "openai-chat", "anthropic": "anthropic-messages"}
-"""The formats whose files are lists of messages, by dialect."""
+"""Dialects whose messages files list, with the name of that format."""
 _FOREIGN = {GEMINI: "gemini", AI_SDK: "ai-sdk", LANGCHAIN: "langchain", OPENCODE: "opencode"}
 _NAMES = {"openai-responses": "OpenAI's Responses API", "openclaw": "pi or OpenClaw"}
 _ANTHROPIC_SIGNS = (b'"tool_use"', b'"tool_result"', b'"thinking"', b'"anthropic_version"', b'"tool_use_id"')
@@ -75,7 +75,7 @@ def detect(source: Source) -> str:
     """The name of the file's format, one of `FORMATS`.
 
     Raises:
-        TranscriptError: the file is of none of them; the text says which come close.
+        TranscriptError: the format is unknown; the text names similar formats.
     """
     first = next(lines(source), b"").strip()
     if not first:
@@ -123,7 +123,7 @@ def _row_format(members: dict[str, Raw]) -> str | None:
 def _document_format(source: Source) -> str:
     data = source.read_bytes().removeprefix(b"\xef\xbb\xbf").strip()
     if not is_document(data):
-        raise TranscriptError(f"the file is neither JSON nor JSON Lines of a known kind; {_EXPECTED}")
+        raise TranscriptError(f"the file is neither JSON nor JSON Lines of a known format; {_EXPECTED}")
     if (export := exports.format_of(data)) is not None:
         return export
     members = _members(data) or {}
@@ -135,15 +135,15 @@ def _document_format(source: Source) -> str:
         found = _format_of_lists(history, "an entry of `history`")
         if found in ("openai-chat", "gemini"):
             return "swe-agent" if found == "openai-chat" else found
-        raise TranscriptError(f"the `history` is no SWE-agent trajectory's; {_EXPECTED}")
+        raise TranscriptError(f"the `history` is not that of a SWE-agent trajectory; {_EXPECTED}")
     if not messages:
-        raise TranscriptError(f"the JSON holds no messages; {_EXPECTED}")
+        raise TranscriptError(f"the JSON has no messages; {_EXPECTED}")
     found = _format_of_lists(messages)
     return "anthropic-messages" if found == "openai-chat" and "anthropic_version" in members else found
 
 
 def _items(raw: Raw | None) -> list[bytes] | None:
-    """The items of an array; `None` where it is none."""
+    """The items of an array; `None` if it is not an array."""
     if raw is None or bytes(raw)[:1] != b"[":
         return None
     from sidecar.messages.dialects.decoding import items
@@ -154,38 +154,38 @@ def _items(raw: Raw | None) -> list[bytes] | None:
 
 
 def _format_of_lists(messages: Sequence[bytes], named: str = "a message") -> str:
-    """The format of messages that stand in a list: what the first of them have the shape of.
+    """The format of a list of messages, judged by the first ones.
 
     Raises:
-        TranscriptError: they are of no format that is read, or one is of a program whose format is not.
+        TranscriptError: the format is unknown, or a message is in a format that is not imported.
     """
-    told = [shapes(message) for message in messages[:_LOOK]]
+    matches = [shapes(message) for message in messages[:_LOOK]]
     for name, written in _FOREIGN.items():
-        # Plain text is of several formats; all that is not must be of this one.
-        if any(found == frozenset((name,)) for found in told) and all(
-            name in found or len(found) > 1 for found in told if found
+        # Plain text matches several formats; all other messages must be in this one.
+        if any(found == frozenset((name,)) for found in matches) and all(
+            name in found or len(found) > 1 for found in matches if found
         ):
             return written
     votes: Counter[str] = Counter()
-    for message, found in zip(messages, told, strict=False):
+    for message, found in zip(messages, matches, strict=False):
         votes.update(found)
         if found and not found & _LISTED.keys():
             place, other = messages.index(message) + 1, sorted(found)[0]
             close = ", ".join(name for dialect, name in _LISTED.items() if votes[dialect]) or "openai-chat"
             raise TranscriptError(
-                f"{named} (number {place}) has the shape of {_NAMES.get(other, other)}, which is not read as "
-                f"part of such a file; {close} comes close, where every message has `role` and `content`; "
+                f"{named} (number {place}) is in the format of {_NAMES.get(other, other)}, which cannot be "
+                f"read from such a file; {close} comes close, where every message has `role` and `content`; "
                 f"{_EXPECTED}"
             )
     if not votes:
         raise TranscriptError(f"the file has no messages with `role` and `content`; {_EXPECTED}")
-    # Messages of plain text are the same in both.
+    # Plain-text messages are identical in both.
     best = max(_LISTED, key=lambda dialect: votes[dialect])
     return _LISTED[best]
 
 
 def message_format_of(data: bytes) -> str:
-    """The format of plain messages in a torn document; without Anthropic's blocks, the two are the same."""
+    """The format of the messages in a damaged document; without Anthropic's blocks, the two are identical."""
     if b'"tool_calls"' in data or b'"tool_call_id"' in data:
         return "openai-chat"
     return "anthropic-messages" if any(sign in data for sign in _ANTHROPIC_SIGNS) else "openai-chat"
@@ -251,7 +251,7 @@ def load_trajectory(source: Source) -> Transcript:
 
 
 def load_foreign(source: Source, name: str) -> Transcript:
-    """Messages of a program that no dialect has, as messages of chat completions."""
+    """Messages of a program without a dialect of its own, as messages of chat completions."""
     document = _Document(source)
     body = _Body() if document.text[:1] == b"[" else _body(document.text)
     found = body.messages or body.contents or body.history or Raw(document.text)
@@ -259,7 +259,7 @@ def load_foreign(source: Source, name: str) -> Transcript:
 
 
 def is_document(data: bytes) -> bool:
-    """Whether `data` is one JSON value and not lines of them."""
+    """Whether `data` is a single JSON value, as opposed to JSON Lines."""
     try:
         msgspec.json.decode(data, type=Raw)
     except (msgspec.DecodeError, RecursionError):
@@ -273,7 +273,7 @@ def is_document(data: bytes) -> bool:
 
 
 class _Document:
-    """The text of a source without a byte order mark and white space around it."""
+    """The text of a source without a byte order mark and surrounding white space."""
 
     def __init__(self, source: Source) -> None:
         data = source.read_bytes()
@@ -281,21 +281,21 @@ class _Document:
         self._offset = data.find(self.text)
 
     def array(self, raw: Raw | bytes, name: str) -> list[tuple[Span, bytes]]:
-        """The items of an array that stands in the document, each with its place in the source.
+        """The items of an array in the document, each with its place in the source.
 
         Raises:
-            TranscriptError: there is no such array.
+            TranscriptError: the value is not an array.
         """
         array, text = bytes(raw), self.text
         found = items(array)
         if found is None or array not in text:
-            # It has lone surrogate escapes, or had them: masking them changes no offset.
+            # It has, or had, lone surrogate escapes; masking them changes no offset.
             from sidecar.surrogates import mask
 
             array, text = mask(array), mask(text)
             found = items(array)
         if found is None:
-            raise TranscriptError(f"{name} is no JSON array of messages")
+            raise TranscriptError(f"{name} is not a JSON array of messages")
         end = text.find(array)
         placed: list[tuple[Span, bytes]] = []
         for item in map(bytes, found):
@@ -313,7 +313,7 @@ def _load_messages(source: Source, message_format: str) -> Transcript:
     kept = source.kept if isinstance(source, Text) else None
     key = ("line", message_format)
 
-    def told(message: bytes) -> bytes:
+    def checked(message: bytes) -> bytes:
         message.decode()
         read(message)
         return one_line(message.strip())
@@ -323,7 +323,7 @@ def _load_messages(source: Source, message_format: str) -> Transcript:
             transcript.skip(f"message of the format {min(foreign)}")
             continue
         try:
-            raw = told(message) if kept is None else kept.once(key, message, partial(told, message))
+            raw = checked(message) if kept is None else kept.once(key, message, partial(checked, message))
         except (MessageError, UnicodeDecodeError):
             is_torn = array is None and index == len(found) - 1 and not message.endswith(b"\n")
             transcript.skip(TORN_LINE if is_torn else BAD_LINE)
@@ -333,7 +333,7 @@ def _load_messages(source: Source, message_format: str) -> Transcript:
 
 
 def _array_of_messages(source: Source, transcript: Transcript) -> list[tuple[Span, bytes]] | None:
-    """The messages of a document, each with its place; `None` where the source has a message a line."""
+    """The messages of a document, each with its place; `None` if the source has one message per line."""
     if _begins_with_lines(source):
         return None
     document = _Document(source)
@@ -348,7 +348,7 @@ def _array_of_messages(source: Source, transcript: Transcript) -> list[tuple[Spa
 
 
 def _begins_with_lines(source: Source) -> bool:
-    """Whether the first line is a whole object, and another one follows: then the source is no document."""
+    """Whether the first line is a complete object and another line follows, as in JSON Lines."""
     first, second = (*islice(lines(source), 2), b"", b"")[:2]
     return bool(second) and first.lstrip()[:1] == b"{" and is_document(first)
 
@@ -357,7 +357,7 @@ def _body(data: bytes) -> _Body:
     try:
         return MessageDecoder(_Body)(data)
     except MessageError:
-        raise TranscriptError("the file is no JSON object") from None
+        raise TranscriptError("the file is not a JSON object") from None
 
 
 def _step(raw: bytes) -> _Step | None:
@@ -379,7 +379,7 @@ def _message(step: _Step) -> bytes:
 
 
 def _list(raw: Raw) -> list[object]:
-    """A list, also one that was written down as Python text, as some trajectories have it."""
+    """A list, as JSON or, as in some trajectories, as Python source text."""
     text = json_text(raw)
     if not text:
         return []
@@ -397,16 +397,16 @@ def _list(raw: Raw) -> list[object]:
 
 
 _MOST_LOOKS = 16
-"""How often, on average, a character may be looked at: inside objects that are broken, it is once a level."""
+"""Average number of times a character may be scanned; inside broken objects, it is once per level."""
 _LEAST_LOOK = 64
 _DEEP_LOOK = 65_536
-"""Characters that a look is taken to cost where it ends in too many levels."""
+"""Assumed cost, in characters, of a scan that ends in too deep nesting."""
 
 _decode = JSONDecoder().raw_decode
 
 
 def salvage(source: Source) -> Transcript:
-    """The messages with a `role` that are whole, in the order in which they stand; there may be none."""
+    """The complete messages with a `role`, in order; may be empty."""
     data = source.read_bytes()
     name = "anthropic" if message_format_of(data) == "anthropic-messages" else "openai"
     transcript = Transcript(name)
@@ -424,7 +424,7 @@ def salvage(source: Source) -> Transcript:
 
 
 def _objects_with_role(data: bytes) -> Iterator[Span]:
-    """The outermost whole objects that say who speaks; an object that is broken is searched inside."""
+    """The outermost complete objects with a `role`; broken objects are searched inside."""
     text = data.decode(errors="surrogateescape")
     counted = offset = 0
     left = _MOST_LOOKS * (len(text) + _LEAST_LOOK)
@@ -442,7 +442,7 @@ def _objects_with_role(data: bytes) -> Iterator[Span]:
 
 
 def _look(text: str, position: int) -> tuple[int, bool]:
-    """How far the object at `position` could be read, and whether it is a message."""
+    """How far the object at `position` is readable, and whether it is a message."""
     try:
         value, end = cast("tuple[dict[str, object], int]", _decode(text, position))
     except JSONDecodeError as problem:

@@ -1,4 +1,4 @@
-"""Imports what ChatGPT and claude.ai export: files of many conversations, as messages of chat completions."""
+"""Imports exports of ChatGPT and claude.ai, with many conversations each, as messages of chat completions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Named(Struct):
 
 
 def format_of(document: bytes) -> str | None:
-    """`chatgpt` or `claude-ai` for one of their conversations or an array of them, else `None`."""
+    """`chatgpt` or `claude-ai` for one conversation or an array of them, else `None`."""
     if document[:1] == b"[":
         found = items(document)
         document = bytes(found[0]) if found else b""
@@ -46,7 +46,7 @@ def format_of(document: bytes) -> str | None:
 
 
 def conversations(document: bytes) -> list[Conversation]:
-    """The conversations of an export, each as a source of its own; empty where the document is none."""
+    """The conversations of an export, each as a separate source; empty if the document is not an export."""
     if format_of(document) is None:
         return []
     found = items(document) if document[:1] == b"[" else None
@@ -60,7 +60,7 @@ def conversations(document: bytes) -> list[Conversation]:
 
 
 def _only(source: Source) -> tuple[Span, bytes]:
-    """The one conversation of a source, with its place.
+    """The only conversation of a source, with its place.
 
     Raises:
         TranscriptError: the source has none, or several.
@@ -70,9 +70,7 @@ def _only(source: Source) -> tuple[Span, bytes]:
     found = conversations(document)
     if len(found) != 1:
         many = f"{len(found)} conversations" if found else "no conversation"
-        hint = (
-            "; `sessions import` stores each as a session, or put one into a file of its own" if found else ""
-        )
+        hint = "; `sessions import` stores each as a session, or put one into its own file" if found else ""
         raise TranscriptError(f"the file has {many}{hint}")
     raw = found[0].source.read_bytes()
     start = data.find(raw)
@@ -118,7 +116,7 @@ class _GptConversation(Struct):
 
 
 def chatgpt(source: Source) -> Transcript:
-    """A conversation of ChatGPT's export, on the branch that it shows."""
+    """A conversation of a ChatGPT export, on its current branch."""
     span, raw = _only(source)
     conversation = decoded(raw, _GptConversation)
     nodes = {
@@ -196,7 +194,7 @@ _CLAUDE_ROLES = {"human": "user", "assistant": "assistant"}
 
 
 def claude_ai(source: Source) -> Transcript:
-    """A conversation of claude.ai's export."""
+    """A conversation of a claude.ai export."""
     span, raw = _only(source)
     chat = Chat()
     for message in objects(decoded(raw, _ClaudeConversation).chat_messages, _ClaudeMessage):

@@ -1,7 +1,6 @@
-"""Imports transcripts of programs whose messages no dialect has, as messages of chat completions.
+"""Imports transcripts of programs without a dialect of their own, as messages of chat completions.
 
-Text, calls, results, images, ids and times are kept. Thinking is left out: chat completions have no place
-for it.
+Keeps text, calls, results, images, ids and times. Drops thinking, for which chat completions have no place.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Part(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of a tool, with the id that its program gave it, if any."""
+    """A tool call, with the id that its program assigned, if any."""
 
     id: str | None
     name: str
@@ -54,7 +53,7 @@ class Chat:
     def __init__(self) -> None:
         self.transcript = Transcript("openai")
         self._unanswered: list[tuple[Call, str]] = []
-        """Calls without a result yet, each with the id that its result will name."""
+        """Calls without a result yet, each with the id for its result."""
         self._calls = 0
 
     def say(
@@ -67,7 +66,7 @@ class Chat:
         id: str | None = None,
         at: int | None = None,
     ) -> None:
-        """Add a message, unless it has neither parts nor calls; `at` is in milliseconds since 1970."""
+        """Add a message if it has parts or calls; `at` is in milliseconds since 1970."""
         made: dict[str, object] = {"role": role, "content": _content(parts)}
         called: list[object] = []
         for call in calls:
@@ -84,7 +83,7 @@ class Chat:
     def answer(
         self, span: Span, id: str | None, name: str | None, text: str, *, at: int | None = None
     ) -> None:
-        """Add the result of the call with this id; without ids, of the oldest open call of this name."""
+        """Add the result of the call with this id, or without ids, of the oldest open call with this name."""
         for index, (call, named) in enumerate(self._unanswered):
             if id == call.id if id and call.id else name in (None, "", call.name):
                 del self._unanswered[index]
@@ -95,7 +94,7 @@ class Chat:
 
 
 def texts(*found: str | None) -> list[Part]:
-    """The parts that these texts are; none for an empty one."""
+    """The texts as parts, without empty ones."""
     return [Part(text) for text in found if text]
 
 
@@ -111,12 +110,12 @@ def _content(parts: Sequence[Part]) -> object:
 
 
 def as_text(value: Raw) -> str:
-    """A result as text: a string as it is, anything else as JSON; empty for null."""
+    """A result as text: a string unchanged, anything else as JSON; empty for null."""
     return one_line(json_text(value).encode()).decode()
 
 
 def as_json(value: Raw) -> str:
-    """Arguments as JSON text of an object; a string may hold them already."""
+    """Arguments as a JSON object; a string may already contain one."""
     text = as_text(value)
     return text if text[:1] == "{" else encoded({"input": text}).decode() if text else "{}"
 
@@ -125,7 +124,7 @@ _decoder = cache(MessageDecoder)
 
 
 def decoded(raw: bytes, shape: type[Shape]) -> Shape:
-    """What an object has of `shape`; nothing of it where it is no object."""
+    """An object decoded as `shape`; empty if it is not an object."""
     try:
         return cast("MessageDecoder[Shape]", _decoder(shape))(raw)
     except MessageError:
@@ -133,7 +132,7 @@ def decoded(raw: bytes, shape: type[Shape]) -> Shape:
 
 
 def objects(value: Raw, shape: type[Shape]) -> list[Shape]:
-    """The objects of an array, each as `shape`; empty where it is no array."""
+    """The objects of an array, each as `shape`; empty if it is not an array."""
     found = items(bytes(value)) if bytes(value)[:1] == b"[" else None
     return [decoded(bytes(item), shape) for item in found or ()]
 
@@ -172,7 +171,7 @@ class _GeminiToolCall(Struct):
 class _GeminiMessage(Struct):
     role: str | None = None
     parts: Raw = Raw(b"")
-    # Of records in session files.
+    # In records of session files.
     type: str | None = None
     id: str | None = None
     timestamp: str | None = None
@@ -213,8 +212,8 @@ def gemini(placed: Placed) -> Transcript:
         chat.say(span, role, _gemini_said(said), calls, id=message.id, at=at)
         for tool in tools:
             results = [part.functionResponse for part in _gemini_parts(tool.result)]
-            told = [_gemini_result(found.response) for found in results if found is not None]
-            chat.answer(span, tool.id, tool.name, "\n".join(told) or as_text(tool.resultDisplay), at=at)
+            outputs = [_gemini_result(found.response) for found in results if found is not None]
+            chat.answer(span, tool.id, tool.name, "\n".join(outputs) or as_text(tool.resultDisplay), at=at)
     return chat.transcript
 
 
@@ -240,11 +239,11 @@ def _gemini_result(response: Raw) -> str:
     return as_text(found.output) or as_text(found.error) or as_text(response)
 
 
-# --- Vercel AI SDK and opencode: messages have parts, and a result stands with its call ---------------------
+# --- Vercel AI SDK and opencode: messages have parts, and a result is next to its call ----------------------
 
 
 class _ToolState(Struct):
-    """The state of a tool's part in opencode."""
+    """The state of a tool part in opencode."""
 
     status: str | None = None
     input: Raw = Raw(b"")
@@ -277,7 +276,7 @@ class _Part(Struct):
     url: str | None = None
     filename: str | None = None
     image: str | None = None
-    # Of opencode.
+    # In opencode.
     callID: str | None = None
     tool: str = ""
     state: Raw = Raw(b"")
@@ -304,17 +303,17 @@ class _PartsMessage(Struct):
 
 
 class _Step:
-    """What a model said at once, and what its calls gave."""
+    """One step of a model: its text, its calls and their results."""
 
     def __init__(self) -> None:
         self.said: list[Part] = []
         self.calls: list[Call] = []
         self.results: list[tuple[str | None, str, str]] = []
-        """Id and name of each call that has a result, with the result."""
+        """Id, name and result of each call that has a result."""
 
 
 def ai_sdk(placed: Placed) -> Transcript:
-    """Messages of the Vercel AI SDK: those of its user interface with `parts`, and those for models."""
+    """Messages of the Vercel AI SDK: UI messages with `parts`, and model messages."""
     chat = Chat()
     for span, raw in placed:
         message = decoded(raw, _PartsMessage)
@@ -352,7 +351,7 @@ def _say_steps(chat: Chat, span: Span, role: str, steps: list[_Step], id: str | 
 
 
 def _steps(parts: Iterable[_Part]) -> list[_Step]:
-    """The parts as steps: text behind a tool's part, or a part that says so, begins another one."""
+    """The parts divided into steps; `step-start`, or text after a tool part, begins a new step."""
     steps = [_Step()]
     for part in parts:
         said = _said(part)
@@ -452,7 +451,7 @@ class _Url(Struct):
 
 
 def langchain(placed: Placed) -> Transcript:
-    """Messages of LangChain, in any of the three ways in which it writes them."""
+    """Messages of LangChain, in any of its three serialisations."""
     chat = Chat()
     for span, raw in placed:
         outer = decoded(raw, _LangChainMessage)
@@ -504,7 +503,7 @@ class _Kind(Struct):
 
 
 def kimi(source: Source) -> Transcript:
-    """The `context.jsonl` of Kimi CLI: messages of chat completions among rows about them."""
+    """The `context.jsonl` of Kimi CLI: messages of chat completions, mixed with rows of metadata."""
     transcript = Transcript("openai")
     for line, row, span, _ in rows(source, _KimiRow, transcript):
         if row.role is None or row.role.startswith("_"):
@@ -528,7 +527,7 @@ def is_aider(line: bytes) -> bool:
 
 
 def aider(source: Source) -> Transcript:
-    """The `.aider.chat.history.md` of Aider: headings are the user's, quotations Aider's own notes."""
+    """The `.aider.chat.history.md` of Aider: headings are from the user, quotations are Aider's own notes."""
     chat, said = Chat(), _Lines()
     start: int | None = None
     for span, line in placed_lines(source):
@@ -548,7 +547,7 @@ def aider(source: Source) -> Transcript:
 
 
 class _Lines:
-    """Lines of one speaker, gathered into a message."""
+    """Collects lines of one speaker into a message."""
 
     def __init__(self) -> None:
         self._role = ""
@@ -574,4 +573,4 @@ LISTS: dict[str, Callable[[Placed], Transcript]] = {
     "langchain": langchain,
     "opencode": opencode,
 }
-"""The formats whose files are documents with a list of messages."""
+"""Formats whose files are documents with a list of messages."""

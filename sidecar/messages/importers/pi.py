@@ -34,9 +34,9 @@ class _Row(Struct):
 
 
 def load(source: Source) -> Transcript:
-    """The newest branch of the session's tree; files of the first version are a plain list.
+    """The newest branch of the session's tree; first-version files are a plain list.
 
-    A compaction's summary is imported only where the messages it stands for are not in the file.
+    A compaction's summary is imported only if the messages that it covers are not in the file.
     """
     transcript = Transcript("openclaw")
     found = list(rows(source, _Row, transcript))
@@ -56,7 +56,7 @@ def load(source: Source) -> Transcript:
 
 
 def _branch(found: list[Row[_Row]]) -> set[int]:
-    """The newest branch, with side branches on which nobody speaks: they hold what extensions have added."""
+    """The newest branch, plus side branches without messages, which have content added by extensions."""
     nodes = [Node(row.values.id, row.values.parentId) for row in found]
     branch = active_branch(nodes)
     places = {node.id: index for index, node in enumerate(nodes) if node.id is not None}
@@ -70,7 +70,7 @@ def _branch(found: list[Row[_Row]]) -> set[int]:
 
 
 def _message(row: Row[_Row]) -> bytes | None:
-    """The message that a row stands for, `None` for rows that no model sees."""
+    """The message of a row; `None` for rows that no model sees."""
     values = row.values
     if values.type == "message":
         return exact(row.line, values.message) if bytes(values.message)[:1] == b"{" else None

@@ -1,4 +1,4 @@
-"""The source of a transcript, its rows, and what importing it yields."""
+"""The source of a transcript, its rows, and the result of an import."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sidecar.messages.dialects.decoding import MessageDecoder
 
 
 class TranscriptError(ValueError):
-    """Raised when a file holds no transcript that can be read, or not of the format that was named."""
+    """Raised when a file is not a readable transcript, or not in the named format."""
 
 
 class Source(Protocol):
-    """Where a transcript is read from: a path, or text that is not in a file."""
+    """Where a transcript is read from: a path, or text in memory."""
 
     def open(self, mode: Literal["rb"], /) -> IO[bytes]:
         """The bytes of the transcript as a stream."""
@@ -33,11 +33,11 @@ class Source(Protocol):
 
 
 class Span(NamedTuple):
-    """A piece of the source, as offsets in bytes."""
+    """A range of the source, as byte offsets."""
 
     start: int
     end: int
-    """Of the first byte behind the piece."""
+    """Offset after the last byte."""
 
 
 class Imported(NamedTuple):
@@ -46,22 +46,22 @@ class Imported(NamedTuple):
     message: bytes
     """One line of JSON."""
     message_id: str | None
-    """The id that the runtime gave the message or its row."""
+    """The id that the runtime assigned to the message or its row."""
     timestamp_ms: int | None
     span: Span
-    """What the message was read from: its line, or its object in a document."""
+    """Where the message was read from: its line, or its object in a document."""
     usage: Usage | None = None
-    """What the provider reported for the answer, where the file has it outside the message."""
+    """The provider's usage report for the answer, if the file has it outside the message."""
 
 
 class Transcript(Struct):
     """The conversation of one file, in order."""
 
     message_format: str
-    """The dialect of the messages, a `messageFormat`."""
+    """The dialect of the messages, as in `messageFormat`."""
     items: list[Imported] = field(default_factory=list[Imported])
     skipped: dict[str, int] = field(default_factory=dict[str, int])
-    """How many rows were left out, by reason: a kind of row, or what is wrong with it."""
+    """Number of rows left out, by reason: the kind of row, or what is wrong with it."""
 
     def skip(self, reason: str) -> None:
         """Count one row that is left out."""
@@ -69,31 +69,31 @@ class Transcript(Struct):
 
 
 def nothing_in(skipped: Mapping[str, int]) -> str:
-    """What is to be said where a transcript yields no message: which rows were left out, and why."""
+    """The error message for a transcript without messages: which rows were left out, and why."""
     by_count = sorted(skipped.items(), key=lambda item: -item[1])
     reasons = ", ".join(f"{count} {reason}" for reason, count in by_count)
-    left_out = f"; left out are rows of these kinds: {reasons}" if reasons else ""
+    left_out = f"; rows left out: {reasons}" if reasons else ""
     return f"the transcript has no messages{left_out}"
 
 
 T = TypeVar("T")
 
 _SPARE = 1_000
-"""Pieces that are not in the text any more and are kept all the same."""
+"""Cached pieces that may remain although they are no longer in the text."""
 
 
 class Kept:
-    """What was made of pieces of a text, so that a piece that has not changed is not read again.
+    """A cache of values computed from pieces of a text, so that unchanged pieces are not parsed again.
 
-    Pieces are told apart by their bytes. It may be used by several threads: what one forgets of the work of
-    another is made again.
+    Pieces are identified by their bytes. Several threads may use it: a value dropped by one of them is
+    computed again.
     """
 
     def __init__(self) -> None:
         self._made: dict[object, dict[bytes, object]] = {}
 
     def once(self, key: object, piece: bytes, make: Callable[[], T]) -> T:
-        """What `make` makes of the piece; `key` names what it makes, which follows from the piece alone."""
+        """The value that `make` computes from the piece alone; `key` names the computation."""
         made = self._made.setdefault(key, {})
         try:
             return cast(T, made[piece])
@@ -102,7 +102,7 @@ class Kept:
             return value
 
     def keep(self, pieces: Iterable[bytes], count: int) -> None:
-        """Forget what was made of other pieces than these, once there are many of them."""
+        """Drop values of pieces other than these, once there are many."""
         if max(map(len, self._made.values()), default=0) <= 2 * count + _SPARE:
             return
         there = set(pieces)
@@ -113,19 +113,19 @@ class Kept:
 
 
 class Text:
-    """A text that does not change; an edit makes another one, which has all other lines in common with it.
+    """An immutable text; an edit returns a new one that shares all unchanged lines.
 
-    Lines are divided at LF, CR LF and CR, and nowhere else.
+    Lines end at LF, CR LF and CR only.
     """
 
     def __init__(self, lines: list[bytes], ending: bytes, size: int, kept: Kept) -> None:
         """Use `Text.of`."""
         self.lines = lines
-        """One more than there are line breaks; without their breaks where `ending` is LF, else with them."""
+        """One more line than line breaks; without their breaks if `ending` is LF, else with them."""
         self.ending = ending
-        """LF where every line break is one, else empty."""
+        """LF if every line break is LF, else empty."""
         self.size = size
-        """Bytes of the text."""
+        """Size of the text in bytes."""
         self.kept = kept
 
     @staticmethod
@@ -140,7 +140,7 @@ class Text:
         return Text(lines, b"", len(data), kept)
 
     def edited(self, start: tuple[int, int], end: tuple[int, int], new: bytes) -> Text:
-        """The text with `new` instead of what stands between two places, each a line and a byte in it."""
+        """The text with `new` in place of the range between two places, each a line and a byte in it."""
         if not self.ending or b"\r" in new:
             first, last = (self.starts[line] + byte for line, byte in (start, end))
             return Text.of(b"".join((self.data[:first], new, self.data[last:])), self.kept)
@@ -165,20 +165,20 @@ class Text:
         return self.ending.join(self.lines)
 
     def placed_lines(self) -> Iterator[tuple[int, bytes]]:
-        """The lines as files are divided, at LF, each with its offset; maybe with its break."""
+        """The lines divided at LF as in files, each with its offset; some include their line break."""
         if self.ending:
             return zip(self.starts, self.lines, strict=True)
         lines = list(BytesIO(self.data))
         return zip(accumulate(map(len, lines), initial=0), lines, strict=False)
 
     def piece(self, span: Span, line: int) -> bytes:
-        """What stands in a span that begins in that line."""
+        """The bytes of a span that begins in that line."""
         start = self.starts[line]
         if span.end <= start + len(self.lines[line]):
             return self.lines[line][span.start - start : span.end - start]
         return self.data[span.start : span.end]
 
-    # What importers read from.
+    # The `Source` interface.
 
     def open(self, mode: Literal["rb"], /) -> IO[bytes]:
         """See `Source`."""
@@ -203,30 +203,30 @@ class Row(NamedTuple, Generic[Shape]):
     line: bytes
     values: Shape
     span: Span
-    """The line without its line break."""
+    """Range of the line without its line break."""
     kept: Kept | None = None
-    """What was made of lines before, where the text is one that is edited."""
+    """The cache of an edited text, if the source is one."""
 
     def once(self, make: Callable[[Row[Shape]], T]) -> T:
-        """What `make` makes of the row, which follows from its line alone."""
+        """The value that `make` computes from the row, which must depend on its line alone."""
         return make(self) if self.kept is None else self.kept.once(make, self.line, lambda: make(self))
 
 
 class Node(NamedTuple):
-    """A row's place in the tree of a session."""
+    """A row's place in a session's tree."""
 
     id: str | None
     parent: str | None
 
 
 def lines(source: Source) -> Iterator[bytes]:
-    """The lines of a file that are not blank, without a byte order mark; only the last may lack its LF."""
+    """The non-blank lines of a file, without a byte order mark; only the last may lack its LF."""
     for _, line in placed_lines(source):
         yield line
 
 
 def placed_lines(source: Source) -> Iterator[tuple[Span, bytes]]:
-    """The same lines, each with its place in the file, which does not include the line break."""
+    """The same lines, each with its range in the file, excluding the line break."""
     found = source.placed_lines() if isinstance(source, Text) else _placed(source)
     for number, (start, line) in enumerate(found):
         if number == 0 and line.startswith(BYTE_ORDER_MARK):
@@ -245,7 +245,7 @@ def _placed(source: Source) -> Iterator[tuple[int, bytes]]:
 
 
 def rows(source: Source, shape: type[Shape], transcript: Transcript) -> Iterator[Row[Shape]]:
-    """The rows that are JSON objects; others are counted in `transcript.skipped`."""
+    """The rows that are JSON objects; other lines are counted in `transcript.skipped`."""
     decode = MessageDecoder(shape)
     kept = source.kept if isinstance(source, Text) else None
 
@@ -262,10 +262,10 @@ def rows(source: Source, shape: type[Shape], transcript: Transcript) -> Iterator
 
 
 def exact(line: bytes, value: Raw) -> bytes:
-    """The JSON of one member of a line, on one line, with the line's own bytes where they are valid JSON."""
+    """The JSON of one member of a line, on one line, in the line's original bytes."""
     found = bytes(value)
     if found not in line:
-        # The line was decoded with lone surrogate escapes masked; its own bytes stand at the same place.
+        # The line was decoded with lone surrogate escapes masked; the original bytes are at the same offsets.
         from sidecar.surrogates import mask
 
         start = mask(line).find(found)
@@ -285,7 +285,7 @@ def encoded(members: dict[str, object]) -> bytes:
 
 
 def milliseconds(timestamp: str | int | float | None) -> int | None:
-    """Milliseconds of an RFC 3339 text or a number; `None` where it is neither."""
+    """Milliseconds since 1970 from RFC 3339 text or a number; `None` if it is neither."""
     if timestamp is None:
         return None
     if not isinstance(timestamp, str):
@@ -302,10 +302,10 @@ def milliseconds(timestamp: str | int | float | None) -> int | None:
 
 
 def active_branch(nodes: Sequence[Node]) -> set[int]:
-    """The rows from the newest one back to the first.
+    """Indices of the rows on the path from the newest row back to the first.
 
-    A row without a parent in the file follows the row in front of it: files are cut, and compaction starts
-    a new root.
+    A row whose parent is not in the file follows the preceding row, because files get truncated and
+    compaction starts a new root.
     """
     places = {node.id: index for index, node in enumerate(nodes) if node.id is not None}
     active: set[int] = set()
