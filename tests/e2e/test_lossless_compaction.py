@@ -113,7 +113,7 @@ def test_the_breaker_and_the_spend_guard_are_told_in_the_log(tmp_path: Path) -> 
             host.ingest("s", *MESSAGES)
             receipt = receipts(host.call("context/compact", sessionId="s", tokenBudget=BUDGET))
             assert receipt["fallbackSummaries"] > 3 and len(server.requests) == 3
-            assert "status 500" in host.errors() and "too many failures in a row" in host.errors()
+            assert "status 500" in host.errors() and "too many consecutive failures" in host.errors()
         server.script, server.requests = good, []
         with AgentHost(
             tmp_path / "b", engine="lossless", config=config(server, modelCalls=2, **many)
