@@ -1,4 +1,4 @@
-"""The audit of what is locked tells an advisory, silence and a clean answer apart."""
+"""The audit of locked dependencies distinguishes an advisory, silence and a clean answer."""
 
 import os
 import subprocess

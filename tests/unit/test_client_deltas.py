@@ -42,7 +42,7 @@ def test_edits_do_what_splicing_from_the_end_does(data: st.DataObject, numbers: 
     assert bodies(apply_edits(raws(numbers), edits)) == bodies(expected)
 
 
-def test_the_previous_list_stays_as_it_was() -> None:
+def test_the_previous_list_stays_unchanged() -> None:
     previous = raws([1, 2])
     apply_edits(previous, [MessageEdit(start=0, delete_count=2, messages=[])])
     assert bodies(previous) == bodies(raws([1, 2]))

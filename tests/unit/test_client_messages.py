@@ -34,7 +34,7 @@ def test_a_dictionary_comes_back_whatever_text_it_holds(members: dict[str, objec
         bytearray(b'{"a": {"b": []}}'),
     ],
 )
-def test_bytes_are_sent_as_they_are(message: bytes | bytearray) -> None:
+def test_bytes_are_sent_unchanged(message: bytes | bytearray) -> None:
     assert bytes(encode_message(message)) == bytes(message)
 
 

@@ -1,4 +1,4 @@
-"""The check of generated files, on a copy of the source in which one thing has changed."""
+"""The check of generated files, on a copy of the source with one change."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ PROMPT = "    prompt: str | None = None\n"
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The source, and what was made from it."""
+    """A copy of the source and the generated files."""
     shutil.copytree(
         ROOT / "sidecar",
         tmp_path / "sidecar",
@@ -34,7 +34,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 def check(copy: Path) -> tuple[int, str]:
-    """Exit status of the check in a copy, and what it says."""
+    """Exit status and output of the check in a copy."""
     done = subprocess.run(
         [sys.executable, "-m", "sidecar.cli.main", "schema", "--check", "--out", "."],
         cwd=copy,

@@ -26,13 +26,13 @@ ROOT = Path(__file__).parents[2]
 
 
 class Undocumented(Wire, frozen=True, kw_only=True):
-    """A type with a field that nobody has described."""
+    """A type with an undocumented field."""
 
     size: int
 
 
 class Unspeakable(Wire, frozen=True, kw_only=True):
-    """A type with a field that the model has no word for."""
+    """A type with a field that the model cannot express."""
 
     size: Annotated[bytes, Meta(max_length=3)]
     """Bytes, which JSON does not have."""

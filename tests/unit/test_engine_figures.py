@@ -1,4 +1,4 @@
-"""What is counted of the calls of engines."""
+"""Statistics of engine calls."""
 
 from sidecar.server.engines.statistics import REMEMBERED, Figures
 

@@ -1,4 +1,4 @@
-"""Settings of engines are taken as they are written, or refused."""
+"""Engine settings are used exactly as written, or refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where episodes go is for the operator to say, and secrets stay where they are."""
+"""The operator decides where episodes go, and secrets stay private."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The courier brings what is buffered, also where it comes while the courier is about to rest."""
+"""The courier delivers buffered episodes, even those that arrive while it is about to stop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,7 +13,7 @@ LIMIT_S = 30
 
 
 class _Shelf:
-    """A back end that keeps what it is handed."""
+    """A back end that records its deliveries."""
 
     name = "the shelf"
     batch = 2

@@ -1,4 +1,4 @@
-"""The file of episodes holds each of them once, whatever was going on when a process ended."""
+"""The episodes file has each episode once, whenever a process was killed."""
 
 import asyncio
 from collections.abc import Coroutine

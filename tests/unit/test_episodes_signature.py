@@ -1,11 +1,11 @@
-"""Whatever an operator has set as the secret of a webhook, an episode is signed."""
+"""Episodes are signed with any webhook secret that an operator sets."""
 
 import pytest
 
 from sidecar.episodes.webhook import signature
 
 
-def test_a_secret_in_base64_signs_as_the_bytes_that_it_stands_for() -> None:
+def test_a_secret_in_base64_signs_as_its_decoded_bytes() -> None:
     assert signature("whsec_c2VjcmV0", "k", "1", b"body") == signature("secret", "k", "1", b"body")
 
 

@@ -1,4 +1,4 @@
-"""An agent waits for another agent's session as long as for a missing one: the store is asked the same."""
+"""Another agent's session takes as many reads as a missing one, so timing reveals nothing."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -21,7 +21,7 @@ HOST = Host(
 
 
 class CountedReads(MemoryStore):
-    """A store that counts what it is asked."""
+    """A store that counts its reads."""
 
     reads = 0
 

@@ -1,4 +1,4 @@
-"""Whatever is put before the guard: it fits, is valid, holds what is needed, or says how much that takes."""
+"""For any input, the guard's list fits, is valid and has the minimum, or it reports the tokens required."""
 
 from collections.abc import Sequence
 from random import Random

@@ -1,4 +1,4 @@
-"""What is shown of a large text is bounded, true to the text, and tells most."""
+"""The outline of a large text is bounded, true to the text and informative."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +26,6 @@ def test_errors_come_before_paths_and_paths_before_ids() -> None:
     assert lines[0] == "[line 2001] see docs/pageaa.md"
 
 
-def test_lines_alike_but_for_numbers_are_shown_once() -> None:
+def test_lines_that_differ_only_in_numbers_are_shown_once() -> None:
     text = "a\n" * 2000 + "".join(f"error 17{n} in part {n}\n" for n in range(500)) + "b\n" * 2000
     assert sum(line.startswith("[line ") for line in outlined(text).splitlines()) == 1

@@ -16,12 +16,12 @@ RULES = PruningRules(enabled=True, recent_groups=1, start_share=0)
 
 
 class Story(Told):
-    """A session whose old parts are looked at after pruning."""
+    """A session whose old parts are checked after pruning."""
 
     def pruned(
         self, rules: PruningRules = RULES, budget: int = BUDGET, spared: Sequence[int] = ()
     ) -> list[Entry]:
-        """All messages as they are shown after pruning; a second time changes nothing."""
+        """All messages as sent after pruning; pruning again changes nothing."""
 
         async def prune(timeline: SessionTimeline) -> list[Entry]:
             timeline.stubs = stubs = self.guard.no_stubs()
@@ -65,7 +65,7 @@ def test_a_result_is_shortened_first_and_left_out_when_it_is_older(dialect: str)
 
 
 def speaker_check(entries: Sequence[Entry]) -> list[object]:
-    """What the provider would refuse of a list."""
+    """The problems that the provider would find in a list."""
     from sidecar.messages.dialects import dialect
 
     name = entries[0]._dialect.name  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""Reasoning and what follows from it are sent together or not at all, whatever was chosen and fits."""
+"""Reasoning and its followers are sent together or not at all, whatever was chosen."""
 
 from collections.abc import Sequence
 from random import Random
@@ -26,7 +26,7 @@ def _talk(speaker: Speaker, turns: int) -> list[bytes]:
 
 
 def _torn(said: Sequence[Reading], messages: Sequence[bytes], sent: Sequence[bytes]) -> list[str]:
-    """Units of the history of which an answer has a part only, reasoning and the like."""
+    """Units of the history, such as reasoning, that an answer includes only in part."""
     there = set(sent)
     return [
         f"{[messages[i] in there for i in unit.indices]} of {unit.indices}"

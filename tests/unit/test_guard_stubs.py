@@ -1,4 +1,4 @@
-"""Replaced results are remembered by what they are, not by where they stand."""
+"""Replaced results are remembered by content, not by position."""
 
 from sidecar.engine.entry import Entry
 from sidecar.engine.guard.slot import Writer

@@ -1,4 +1,4 @@
-"""JSON documents and unknown files: what they are taken for, and what is refused."""
+"""JSON documents and unknown files: which formats are detected, and which files are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcripts of programs whose messages no dialect has: what is read, and that none is mistaken."""
+"""Transcripts of programs without a dialect: imported content and format detection."""
 
 from __future__ import annotations
 
@@ -362,7 +362,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     assert skipped["aider"] == {"start of a chat": 1, "note of Aider": 3}
 
 
-def test_a_result_whose_call_is_not_there_is_left_out(tmp_path: Path) -> None:
+def test_a_result_whose_call_is_missing_is_left_out(tmp_path: Path) -> None:
     transcript = loaded(tmp_path, json.dumps([GEMINI_CONTENTS[0], *GEMINI_CONTENTS[2:]]))
     assert transcript.skipped == {"result without its call": 1}
     assert len(transcript.items) == 2

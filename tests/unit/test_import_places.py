@@ -17,7 +17,7 @@ MARK = b"\xef\xbb\xbf"
 
 
 class Text:
-    """A source that is no file."""
+    """A source that is not a file."""
 
     def __init__(self, data: bytes | str) -> None:
         self.data = data if isinstance(data, bytes) else data.encode()
@@ -95,7 +95,7 @@ def test_whole_messages_of_a_torn_document_are_found() -> None:
     assert [json.loads(item.message) for item in found] == messages[:2]
 
 
-def test_a_message_that_is_being_typed_does_not_hide_those_behind_it() -> None:
+def test_a_message_being_typed_does_not_hide_later_ones() -> None:
     messages = [say("user", "one"), say("assistant", "two"), say("user", "three")]
     text = json.dumps(messages, indent=2).replace('"two"', '"tw')
     assert [json.loads(item.message) for item in salvage(Text(text)).items] == [messages[0], messages[2]]

@@ -1,4 +1,4 @@
-"""Session files of agent runtimes are imported as the conversation they hold."""
+"""Session files of agent runtimes are imported as the conversations they contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a conversation costs, against sums worked out by hand."""
+"""The cost of a conversation, compared with sums calculated by hand."""
 
 from __future__ import annotations
 

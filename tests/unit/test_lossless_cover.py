@@ -1,4 +1,4 @@
-"""A summary that stands in for messages without one is made of all of them, unless they are thousands."""
+"""A summary for a gap uses all of its messages, unless there are thousands."""
 
 from typing import Any, cast
 

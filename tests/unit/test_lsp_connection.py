@@ -1,4 +1,4 @@
-"""The language server of pygls speaks through our peers alone."""
+"""The pygls language server communicates only through our peers."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_a_position_inside_a_character_means_its_beginning(encoding: str, charac
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r", ""])
-def test_a_position_behind_a_line_means_its_end(ending: str) -> None:
+def test_a_position_after_the_end_of_a_line_means_its_end(ending: str) -> None:
     assert Lines(Text.of(f"字ab{ending}c{ending}".encode()), "utf-16").offset(0, 99) == (5 if ending else 6)
 
 

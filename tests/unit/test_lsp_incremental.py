@@ -1,4 +1,4 @@
-"""An edit of a transcript is read as far as it has changed something, and tells the same as a fresh look."""
+"""An edit parses only what changed, and gives the same result as parsing the whole transcript."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PIECES = st.sampled_from(
 
 
 class CountingKept(Kept):
-    """Counts what is made and not found."""
+    """Counts values computed because the cache lacked them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ def change(line: int, start: int, end: int, text: str, end_line: int | None = No
 
 
 def told(view: View) -> list[object]:
-    """All that editors are shown of a text."""
+    """Everything that editors get for a text."""
     return [
         view.outline,
         document_symbols(view),
@@ -107,7 +107,7 @@ def test_cached_values_of_removed_text_are_eventually_dropped() -> None:
     assert max(len(made) for made in kept._made.values()) <= 1_100
 
 
-def test_an_edit_leaves_the_lines_around_it_as_they_are() -> None:
+def test_an_edit_leaves_the_surrounding_lines_unchanged() -> None:
     text = Text.of(b"one\ntwo\nthree\n")
     edited = text.edited((1, 1), (1, 2), b"wx\ny")
     assert edited.lines == [b"one", b"twx", b"yo", b"three", b""]

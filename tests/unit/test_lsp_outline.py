@@ -1,4 +1,4 @@
-"""Whatever becomes of a transcript while it is edited, it has an outline."""
+"""A transcript has an outline in any state of an edit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_bytes_of_any_kind_have_an_outline(data: bytes) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_one_damaged_message_costs_no_more_than_itself(name: str) -> None:
-    """The cut stands inside one message's text, in the second half of the file."""
+    """The cut is inside one message's text, in the second half of the file."""
     text = FILES[name]
     whole = sum(len(turn.entries) for turn in turns(text.encode()))
     cut = text.index("Two files.")

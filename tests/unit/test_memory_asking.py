@@ -1,4 +1,4 @@
-"""Sources that fail, hang or answer nonsense cost their own fragments and nothing else."""
+"""Sources that fail, hang or return nonsense lose only their own fragments."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

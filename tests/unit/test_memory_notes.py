@@ -1,4 +1,4 @@
-"""Markdown notes are cut into sections that say where they stand, and that are ranked by a prompt."""
+"""Markdown notes are split into sections with their location, ranked by a prompt."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -151,7 +151,7 @@ def test_the_stored_record_of_a_compilation_is_readable(answers: list[list[Fragm
     assert events(added(added(None, event), event)) == [event, event]
 
 
-def test_a_smaller_fragment_enters_behind_one_that_does_not_fit() -> None:
+def test_a_smaller_fragment_is_included_after_one_that_does_not_fit() -> None:
     answer = [
         Fragment(content="a", tokens=600, priority=90),
         Fragment(content="b", tokens=700, priority=80),

@@ -60,7 +60,7 @@ def test_the_record_survives_being_kept() -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("nnnnerc"), st.integers(0, 5), st.integers(1, 4)), max_size=40))
 def test_only_finished_turns_in_the_context_count(steps: list[tuple[str, int, int]]) -> None:
-    """A set that is kept as the record says equals what can be read off the record."""
+    """A set maintained by the record's events equals the record's own."""
     record, counted, turn, number = MemoryRecord(), set[str](), 1, 0
     for kind, pick, size in steps:
         if kind == "n":

@@ -1,4 +1,4 @@
-"""Alignment finds what is known, in order, and takes nothing new for known."""
+"""Alignment finds known messages in order, and mistakes no new message for a known one."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_identical_transcript_is_known_whole(words: list[int]) -> None:
 
 
 @given(texts, st.integers(0, 30))
-def test_new_messages_behind_a_known_transcript_stay_new(words: list[int], count: int) -> None:
+def test_new_messages_after_a_known_transcript_stay_new(words: list[int], count: int) -> None:
     transcript = [seen(text, size=1) for text in words] + [seen(-n - 1) for n in range(count)]
     assert align(history(words), transcript) == [*range(len(words)), *[None] * count]
 

@@ -1,4 +1,4 @@
-"""Arranged lists are what the provider accepts, whatever was dropped, moved or doubled before."""
+"""The provider accepts arranged lists, whatever was dropped, moved or duplicated before."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _messages = st.one_of(
 
 @st.composite
 def damaged_conversations(draw: st.DrawFn) -> list[Reading]:
-    """A sound conversation from which messages were dropped, doubled and moved."""
+    """A valid conversation after dropping, duplicating and moving messages."""
     sound: list[Reading] = []
     for turn in range(draw(st.integers(1, 5))):
         sound.append(user(f"turn {turn}"))
@@ -239,7 +239,7 @@ def test_openclaw_pairs_respelled_ids_that_openai_must_not_send() -> None:
     assert Leave(2, "call-id-differs") in arrange(readings, RULES["openai"], cut=False)
 
 
-def test_reasoning_leaves_with_the_item_behind_it() -> None:
+def test_reasoning_is_left_out_with_the_item_after_it() -> None:
     placements = arrange([user(), reasons(), user()], RULES["openai-responses"], cut=False)
     assert Leave(1, "reasoning-without-item") in placements
 

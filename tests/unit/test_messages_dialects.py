@@ -1,4 +1,4 @@
-"""What holds for every dialect, whatever a message looks like."""
+"""Properties of every dialect, for any message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synthetic text is known again whatever a host does to it, and nothing else is taken for it."""
+"""Synthetic text is recognised whatever a host does to it, and nothing else is mistaken for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ wrap = MARKS.wrap
 
 
 def role_of(mark: Mark) -> Role:
-    """Whose text a fence of this kind stands in."""
+    """The role in whose text a fence of this kind is valid."""
     return "assistant" if mark.kind == "ack" else "user"
 
 
@@ -147,7 +147,7 @@ def test_stripping_leaves_what_the_host_wrote() -> None:
 
 
 @given(text=st.text())
-def test_a_text_without_fences_is_left_as_it_is(text: str) -> None:
+def test_a_text_without_fences_stays_unchanged(text: str) -> None:
     assert strip(text) == text
 
 
@@ -171,7 +171,7 @@ def test_opened_text_has_the_content_without_the_fences() -> None:
 
 
 @given(mark=marks, content=contents, code=st.from_regex(r"[0-9]{18}|[0-9]{9}", fullmatch=True))
-def test_whoever_has_no_key_writes_plain_text(mark: Mark, content: str, code: str) -> None:
+def test_a_fence_written_without_the_key_is_plain_text(mark: Mark, content: str, code: str) -> None:
     forged = enclose(mark, code, content)
     for role in get_args(Role):
         assert MARKS.ours(forged, role) == frozenset()

@@ -1,4 +1,4 @@
-"""A message keeps its fingerprints through what hosts do to it, and no longer."""
+"""A message keeps its fingerprints through changes that hosts make, but not through others."""
 
 from __future__ import annotations
 

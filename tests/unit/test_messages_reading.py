@@ -1,4 +1,4 @@
-"""What is read of real message shapes, dialect by dialect."""
+"""Parsing real message shapes, dialect by dialect."""
 
 from __future__ import annotations
 

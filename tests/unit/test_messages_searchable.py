@@ -1,4 +1,4 @@
-"""What is searched of messages in each dialect."""
+"""The searchable text of messages in each dialect."""
 
 import msgspec
 import pytest
@@ -57,10 +57,10 @@ def test_escapes_inside_arguments_are_resolved() -> None:
     assert text == 'write({"text": "你好\nline "two"", "n": [1, null, true]})'
 
 
-def test_arguments_that_are_no_json_are_searched_as_they_are() -> None:
+def test_arguments_that_are_not_json_are_searched_unchanged() -> None:
     calls = [{"id": "c", "function": {"name": "write", "arguments": '{"cut \\u4f'}}]
     assert found("openai", role="assistant", tool_calls=calls).text == 'write({"cut \\u4f)'
 
 
-def test_a_message_that_cannot_be_read_is_searched_as_it_is() -> None:
+def test_an_unreadable_message_is_searched_as_raw_text() -> None:
     assert searchable(dialect_of("openai"), b"no json \xff") == SearchableText("no json \ufffd", ())

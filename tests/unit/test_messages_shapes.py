@@ -1,4 +1,4 @@
-"""Which formats a message has the shape of."""
+"""The formats that a message matches."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Units keep together what belongs together; turns are counted; messages read as plain text."""
+"""Units group related messages, turns are counted, and messages become plain text."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_heartbeats_and_synthetic_messages_open_no_turn() -> None:
     assert turn_numbers(readings, {1}) == [1, 1, 1, 1, 2]
 
 
-def test_numbering_goes_on_behind_earlier_messages() -> None:
+def test_numbering_continues_after_earlier_messages() -> None:
     assert turn_numbers([says(), user()], after=4) == [4, 5]
 
 

@@ -17,7 +17,7 @@ from sidecar.messages.marks import Marks
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "identity"
 KEY, ROOT = b"context-engine-protocol test key", "vectors\x1fs"
-"""What the codes in the vectors are made with."""
+"""The secret of the codes in the vectors."""
 FILES = sorted(FOLDER.glob("*.json"))
 
 

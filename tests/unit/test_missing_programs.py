@@ -1,4 +1,4 @@
-"""A machine that lacks a program runs everything else, and is told what it did not run."""
+"""A machine that lacks a program runs everything else, and reports what it did not run."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ class Machine:
             (self.bin / name).symlink_to(shutil.which(name) or name)
 
     def put(self, name: str) -> None:
-        """Put a program onto it that says a version of its own."""
+        """Install a program that reports a given version."""
         (self.bin / name).write_text("#!/bin/sh\necho 99.0\n")
         (self.bin / name).chmod(0o755)
 

@@ -1,4 +1,4 @@
-"""Hints and clients say where the package comes from, and never by a name that anybody could take."""
+"""Hints and clients name the package's origin, never a registry name that anybody could claim."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ FETCHING = re.compile(r"\b(?:uvx|npx)\b|\bpipx[\"', ]+run\b|\buv tool run\b")
 
 
 def shown() -> list[Path]:
-    """Every text that may advise somebody: the program, the clients, the documents."""
+    """All texts with installation advice: the program, the clients, the documents."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     paths = [ROOT / line for line in listed.stdout.splitlines() if not line.startswith("tests/")]
     kinds = {".py", ".ts", ".lua", ".md", ".txt", ".json", ".mjs", ".toml"}

@@ -1,4 +1,4 @@
-"""What holds whatever is asked is known without a search once it was, and survives a restart."""
+"""Standing instructions, once found, are known without a search and survive a restart."""
 
 from collections.abc import Iterator, Sequence
 

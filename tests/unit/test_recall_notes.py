@@ -1,4 +1,4 @@
-"""What instructions and recalled passages take of their room, and how they are written down."""
+"""The share of room for instructions and recalled passages, and their written form."""
 
 from collections.abc import Sequence
 

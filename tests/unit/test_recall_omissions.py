@@ -1,4 +1,4 @@
-"""What a receipt names of the messages that a compaction left out."""
+"""Statements that a receipt lists from messages left out by a compaction."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Passages of long texts, and results that are reduced."""
+"""Passages of long texts, and reduced results."""
 
 from hypothesis import given
 from hypothesis import strategies as st

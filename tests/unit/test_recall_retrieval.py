@@ -63,7 +63,7 @@ def test_chinese_is_found_by_pairs_of_characters(talk: Talk) -> None:
     assert talk.retrieved("我在绿禾公园看到了什么？")[0].remark.position == 3
 
 
-def test_nothing_is_found_behind_the_last_position(talk: Talk) -> None:
+def test_nothing_is_found_after_the_last_position(talk: Talk) -> None:
     talk.say("heron one", "a", "heron two", "b")
     assert {p.remark.position for p in talk.retrieved("heron", last=2)} <= {1, 2}
 

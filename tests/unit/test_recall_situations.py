@@ -1,4 +1,4 @@
-"""What a prompt calls for."""
+"""What to recall for a prompt."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Instructions of a history that grows: those known before, with what has come since."""
+"""Standing instructions of a growing history: known ones plus new ones."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Values of a history, taken in as it grows."""
+"""Values of a history, collected as it grows."""
 
 from types import SimpleNamespace
 from typing import cast

@@ -1,4 +1,4 @@
-"""The values that an agent worked with."""
+"""The values that an agent has worked with."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Messages that a host has changed are known; others are not taken for them."""
+"""Messages edited by a host are recognised; others are not mistaken for them."""
 
 from sidecar.messages.contract import Reading, ToolCall
 from sidecar.server.sessions.transcript import match_edited, same_stamps
@@ -15,7 +15,7 @@ def reply(text: str, stamp: int | None = None) -> Reading:
 def matched(
     stored: list[Reading], seen: list[Reading], found: list[int | None], *, from_start: bool = True
 ) -> list[int | None]:
-    """`found` after edited messages were looked for."""
+    """`found` after searching for edited messages."""
     completed = list(found)
     match_edited(stored, seen, completed, from_start=from_start)
     return completed

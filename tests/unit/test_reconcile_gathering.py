@@ -1,4 +1,4 @@
-"""Engines that look at each message: the store takes all of them or none."""
+"""Engines that see each message: the store still accepts all of them or none."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -30,7 +30,7 @@ def gathered(
     *messages: NewMessage,
     store: Callable[[list[NewMessage]], Awaitable[Any]] | None = None,
 ) -> tuple[list[IngestOutcome], list[list[NewMessage]]]:
-    """The outcomes, and what each call of the store was given."""
+    """The outcomes, and the arguments of each call to the store."""
     stored: list[list[NewMessage]] = []
 
     async def keep(given: list[NewMessage]) -> AppendResult:

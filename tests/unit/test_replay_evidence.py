@@ -1,4 +1,4 @@
-"""Which values a call takes from earlier turns, and how often a transcript is read to find out."""
+"""The values that a call takes from earlier turns, and how often finding them reads a transcript."""
 
 from __future__ import annotations
 

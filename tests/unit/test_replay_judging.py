@@ -1,4 +1,4 @@
-"""Each test hands the judge an answer with one fault, so that no fault can pass unseen."""
+"""Each test gives the judge an answer with one fault, so that no fault goes unnoticed."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Framing does not depend on how the stream is cut, and reads what the outbox writes."""
+"""Framing does not depend on how the stream is split, and reads what the outbox writes."""
 
 from itertools import pairwise
 
@@ -103,7 +103,7 @@ def test_the_last_header_of_a_kind_counts_only_where_they_agree() -> None:
 
 
 class Sink:
-    """Keeps what is written."""
+    """Records what is written."""
 
     def __init__(self) -> None:
         self.data = b""

@@ -1,4 +1,4 @@
-"""Calls of one lane take effect in order, whatever mixture of orders and outcomes."""
+"""Calls in one lane take effect in order, for any mixture of orders and outcomes."""
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ class Member:
 
 
 class Log:
-    """Starts members and remembers what runs."""
+    """Starts members and records which are running."""
 
     def __init__(self) -> None:
         self.started: list[int] = []
@@ -86,7 +86,7 @@ def test_a_pipelined_call_does_not_overtake_a_waiting_exclusive_one() -> None:
     assert log.started == [1, 2, 3]
 
 
-def test_a_withdrawn_call_lets_those_behind_it_start() -> None:
+def test_a_withdrawn_call_lets_later_ones_start() -> None:
     log = Log()
     holder, exclusive = Member(1, False, Place.OUTSTANDING), Member(2, True, Place.NONE)
     log.lanes.submit("a", holder)
@@ -102,7 +102,7 @@ several = st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True)
 
 
 class Crossings:
-    """Starts members of one or several lanes; knows who is before whom in each lane."""
+    """Starts members of one or several lanes; knows the order in each lane."""
 
     def __init__(self) -> None:
         self.keys: dict[int, list[str]] = {}

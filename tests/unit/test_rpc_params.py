@@ -1,4 +1,4 @@
-"""Params decode patiently, and errors name the member at fault."""
+"""Params decode tolerantly, and errors name the invalid member."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Two peers over real sockets: calls both ways, cancelling, lanes, holding back, losing each other."""
+"""Two peers over real sockets: calls both ways, cancellation, lanes, backpressure, lost connections."""
 
 import asyncio
 import socket
@@ -31,7 +31,7 @@ class Pair(Struct):
 
 
 def run(work: Coroutine[object, object, None]) -> None:
-    """Run one test within the limit."""
+    """Run one test within the time limit."""
     asyncio.run(asyncio.wait_for(work, LIMIT_S))
 
 

@@ -1,4 +1,4 @@
-"""Covering lone surrogate escapes keeps everything else, and can be taken back."""
+"""Replacing lone surrogate escapes keeps everything else and is reversible."""
 
 import json
 import re
@@ -23,7 +23,7 @@ texts = st.lists(pieces, max_size=12).map(lambda parts: ('"' + "".join(parts) + 
 
 
 def _lenient(data: bytes) -> str:
-    """What Python's own decoder reads, with lone halves shown as U+FFFD."""
+    """The result of Python's own decoder, with lone halves as U+FFFD."""
     return re.sub("[\ud800-\udfff]", "�", json.loads(data))
 
 

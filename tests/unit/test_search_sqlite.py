@@ -29,7 +29,7 @@ KINDS: list[SearchKind] = ["words", "literal", "regex"]
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a store indexes in small portions."""
+    """Stores in this test index in small portions."""
     index_in_small_portions(monkeypatch)
     return tmp_path / "store.db"
 
@@ -53,7 +53,7 @@ def query(path: Path, statement: str) -> list[tuple[object, ...]]:
 
 
 def finds_every_message(store: Driver, ref: SessionRef, numbers: list[int]) -> None:
-    """Every message is found, by word and by a part of it, where it is now."""
+    """Assert that every message is found at its current position, by word and by part of a word."""
     for position, number in enumerate(numbers, 1):
         assert positions(store, f"number{number}x", ref=ref) == [position]
         assert positions(store, f"umber{number}x", "literal", ref=ref) == [position]
@@ -69,7 +69,7 @@ def test_the_index_is_what_finds_them(store: Driver, path: Path) -> None:
         assert positions(store, "number7x", kind) == []
 
 
-def test_messages_inserted_in_the_middle_are_found_and_those_behind_at_their_new_place(
+def test_messages_inserted_in_the_middle_are_found_and_later_ones_at_their_new_place(
     store: Driver, path: Path
 ) -> None:
     for after, number in ((30, 100), (0, 101), (62, 102), (47, 103)):

@@ -1,4 +1,4 @@
-"""What texts, questions and patterns are taken apart into."""
+"""The terms of texts, questions and patterns."""
 
 import re
 

@@ -46,7 +46,7 @@ def test_a_text_loses_its_secrets_alone(text: str) -> None:
         "the budget is 10 tokens, tokens.counter = o200k",
     ],
 )
-def test_a_text_without_secrets_stays_as_it_is(text: str) -> None:
+def test_a_text_without_secrets_stays_unchanged(text: str) -> None:
     assert masked_text(text) == text
 
 

@@ -1,4 +1,4 @@
-"""One ranking of two."""
+"""Merging two rankings."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,5 +44,5 @@ def test_each_message_comes_once_and_scores_fall(words: list[int], meaning: list
 
 
 @given(KEYS, st.integers(1, 30))
-def test_nothing_by_meaning_leaves_the_words_as_they_were(words: list[int], limit: int) -> None:
+def test_without_hits_by_meaning_the_ranking_by_words_stays_unchanged(words: list[int], limit: int) -> None:
     assert fused(scored(words), [], limit) == scored(words)[:limit]

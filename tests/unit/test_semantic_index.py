@@ -24,7 +24,7 @@ from tests.store_kit import Driver
 
 REF, CHILD, OTHER = (SessionRef("host", name) for name in ("main", "child", "other"))
 MADE_S = 90.0
-"""Longest wait for vectors: whoever makes them lets everybody else go first."""
+"""Maximum wait for vectors: the thread that makes them has the lowest priority."""
 FACT = "We keep the emergency cash in the blue teapot on the top shelf."
 ASKED = "Where is the money for bad days hidden?"
 
@@ -46,7 +46,7 @@ class Library:
         self.driver.write(Append(ref, new, message_format="openai", agent_id=agent))
 
     def wait(self) -> None:
-        """Until every message has been looked at."""
+        """Wait until every message has been processed."""
         self.until(lambda: self.driver.run(self.index.waiting()) == 0)
 
     def until(self, reached: Callable[[], bool]) -> None:
@@ -85,7 +85,7 @@ def extract(session: SessionRecord, body: bytes) -> Searchable:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine is."""
+    """This holds however busy the machine is."""
     monkeypatch.setattr(search, "PATIENCE_S", MADE_S)
 
 

@@ -1,4 +1,4 @@
-"""Which texts get vectors."""
+"""The texts that get vectors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Vectors as they are kept, and the search in them."""
+"""Stored vectors, and searching them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Made-up message ids, and how they are told from those of hosts."""
+"""Generated message ids, and how they differ from those of hosts."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Pages of the database file without remains of what was moved."""
+"""Pages of the database file without remains of moved rows."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +87,6 @@ def test_any_page_keeps_its_size_and_only_loses_bytes_to_zero(page: bytes, start
 
 
 @given(st.integers(0, 1), st.binary(min_size=500, max_size=500))
-def test_pages_that_are_no_trees_stay_as_they_are(first: int, rest: bytes) -> None:
+def test_pages_that_are_not_trees_stay_unchanged(first: int, rest: bytes) -> None:
     page = bytes([first]) + rest
     assert without_remains(page, 0) is page

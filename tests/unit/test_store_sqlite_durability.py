@@ -1,4 +1,4 @@
-"""When a SQLite store says that something is stored."""
+"""When a SQLite store reports something as stored."""
 
 import asyncio
 import gc

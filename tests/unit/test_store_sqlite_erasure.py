@@ -1,4 +1,4 @@
-"""What a SQLite store leaves on the disk of what was erased."""
+"""A SQLite store leaves no erased text on the disk."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a SQLite store does while the disk is full, locked or in the way."""
+"""A SQLite store on a disk that is full, locked or faulty."""
 
 import asyncio
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def watched(path: Path) -> Iterator[tuple[Driver, WatchedVFS]]:
 
 
 def outcomes(store: Driver, writes: list[Append]) -> list[str]:
-    """How writes end that are submitted in one go."""
+    """The outcomes of writes submitted together."""
 
     async def submit() -> list[str]:
         finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()

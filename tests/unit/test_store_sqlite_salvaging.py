@@ -1,4 +1,4 @@
-"""What can be read of a store file without SQLite, whatever has happened to it."""
+"""Salvaging a damaged store file without SQLite."""
 
 import random
 import shutil

@@ -1,4 +1,4 @@
-"""No write waits for what a SQLite store does behind it, however long that takes."""
+"""No write waits for background work of a SQLite store, however long that takes."""
 
 import threading
 from collections.abc import Iterator

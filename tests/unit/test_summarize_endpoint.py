@@ -18,7 +18,7 @@ def _settings(url: str, **members: object) -> EndpointSettings:
 
 
 def _asked(server: ModelServer, times: int = 1, **members: object) -> list[str]:
-    """What the model says each time, or the reason why it says nothing."""
+    """The model's text of each call, or the reason for its failure."""
     limits = {name: members.pop(name) for name in ("guard", "breaker") if name in members}
 
     async def ask() -> list[str]:

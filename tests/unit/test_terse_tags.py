@@ -146,5 +146,5 @@ def test_a_message_without_tags_comes_back_as_the_same_bytes(name: str, text: st
 @pytest.mark.parametrize(
     "body", [b"{}", b"[]", b"null", b'{"content":null}', b'{"content":5}', b'{"content":[3]}']
 )
-def test_a_message_without_text_comes_back_as_it_is(name: str, body: bytes) -> None:
+def test_a_message_without_text_is_returned_unchanged(name: str, body: bytes) -> None:
     assert dialect(name).change_texts(body, strip_parts) is body

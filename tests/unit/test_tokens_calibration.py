@@ -22,7 +22,7 @@ def report_turns(
     return moves
 
 
-def test_without_evidence_a_count_stays_as_it_is() -> None:
+def test_without_evidence_a_count_stays_unchanged() -> None:
     calibration = Calibration("estimate-1")
     assert (calibration.factor, calibration.version, calibration.tokens(1234)) == (1.0, 0, 1234)
 

@@ -1,4 +1,4 @@
-"""Counting the same text once."""
+"""Cached counts: the same text is counted once."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from sidecar.tokens.estimate import EstimateCounter
 
 
 class Letters:
-    """Counts letters, and notes what it is asked."""
+    """Counts letters, and records its calls."""
 
     name = "letters"
     exact = True

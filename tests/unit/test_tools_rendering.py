@@ -1,4 +1,4 @@
-"""Messages as the model is shown them, within the bound."""
+"""Messages as shown to the model, within the size limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_message_of_the_user() -> None:
     assert shown({"role": "user", "content": "hello"}) == "[user t7] hello"
 
 
-def test_a_call_stands_behind_the_text() -> None:
+def test_a_call_follows_the_text() -> None:
     function = {"name": "read", "arguments": '{"path": "a.py"}'}
     call = {"id": "c1", "type": "function", "function": function}
     message = {"role": "assistant", "content": "Looking.", "tool_calls": [call, call]}

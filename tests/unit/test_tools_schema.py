@@ -1,4 +1,4 @@
-"""What the model is told of a tool is what the tool takes, and what the specification shows."""
+"""A tool's schema matches the arguments it accepts and the specification's example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `db vacuum` says about the size of a store."""
+"""The report of `db vacuum` about the size of a store."""
 
 from sidecar.cli.db import vacuum_text
 

@@ -1,4 +1,4 @@
-"""What two looks at the sessions of a namespace tell of what happened between them."""
+"""Changes derived from two snapshots of a namespace's sessions."""
 
 from __future__ import annotations
 

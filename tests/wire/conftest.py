@@ -25,7 +25,7 @@ TARGETS = {
         },
     ),
 }
-"""`SIDECAR_WIRE_TARGETS` (comma-separated names) picks some; by default all that are built."""
+"""`SIDECAR_WIRE_TARGETS` (comma-separated names) selects targets; the default is all that are built."""
 
 
 def _chosen() -> list[Target]:
@@ -38,12 +38,12 @@ def _chosen() -> list[Target]:
 
 @pytest.fixture(scope="session", params=_chosen(), ids=lambda target: target.name)
 def target(request: pytest.FixtureRequest) -> Target:
-    """One server after the other."""
+    """Each target in turn."""
     return request.param
 
 
 class LiveServer:
-    """An initialized server that serves many cases, and is started anew where a case has ended it."""
+    """An initialized server shared by many cases, and restarted after a case that ended it."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -59,7 +59,7 @@ class LiveServer:
         return self._server
 
     def ping(self, *, about: str = "", passing_over: int = 0) -> None:
-        """Check that the connection lives on and is in step, with at most so many other answers before."""
+        """Check that the connection is alive and in step, after at most `passing_over` other answers."""
         self.count += 1
         id = f"ping-{self.count}"
         server = self.server()
@@ -78,7 +78,7 @@ class LiveServer:
 
 @pytest.fixture(scope="module")
 def live_servers(target: Target) -> Iterator[LiveServer]:
-    """Kept for the whole module."""
+    """The live server, shared by the whole module."""
     live = LiveServer(target)
     yield live
     live.drop()
@@ -86,7 +86,7 @@ def live_servers(target: Target) -> Iterator[LiveServer]:
 
 @pytest.fixture
 def live(live_servers: LiveServer, request: pytest.FixtureRequest) -> Iterator[LiveServer]:
-    """An initialized server that has survived the cases before."""
+    """The shared initialized server."""
     failed_before = request.session.testsfailed
     yield live_servers
     if request.session.testsfailed != failed_before:
@@ -113,7 +113,7 @@ def start(target: Target) -> Iterator[Callable[..., ServerProcess]]:
 
 @pytest.fixture
 def start_echo() -> Iterator[Callable[..., ServerProcess]]:
-    """Starts fresh processes of the tiny server, for what needs its special methods."""
+    """Starts fresh processes of the tiny server, for tests of its special methods."""
     running: list[ServerProcess] = []
 
     def start_one(

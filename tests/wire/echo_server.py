@@ -32,7 +32,7 @@ class EchoParams(Struct, rename="camel"):
 
 
 class EchoApplication:
-    """Answers initialize at once, unless the client asks for delay or failure by its locale."""
+    """Answers initialize at once, unless the client's locale requests delay or failure."""
 
     def __init__(self, router: Router, peer: Peer) -> None:
         self._peer = peer
@@ -77,7 +77,7 @@ class EchoApplication:
         return {"text": params.text}
 
     async def _stubborn(self, params: EchoParams, call: Call) -> Outcome:
-        """Finish what was begun in spite of being cancelled, as a commit does."""
+        """Finish despite being cancelled, as a commit does."""
         work = asyncio.ensure_future(asyncio.sleep(params.wait_ms / 1000))
         while not work.done():
             try:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 LIMIT_S = 20.0
-"""Longest wait for anything that should come at once; generous, since machines can be busy."""
+"""Maximum wait for anything expected immediately; generous, because machines can be busy."""
 
 Message = dict[str, Any]
 
@@ -27,7 +27,7 @@ class Target(NamedTuple):
 
 
 def frame(body: bytes | str | Message | list[Any]) -> bytes:
-    """A body behind its header; anything but bytes and text is written as JSON."""
+    """A body with its header; anything but bytes and text is encoded as JSON."""
     if not isinstance(body, bytes | str):
         body = json.dumps(body, ensure_ascii=False)
     data = body.encode() if isinstance(body, str) else body
@@ -47,7 +47,7 @@ def notification(method: str, params: object = None) -> Message:
 
 
 class ServerProcess:
-    """A server that is killed at the end of the with-block if it still runs."""
+    """A server that is killed at the end of the with-block if still running."""
 
     def __init__(
         self, command: Sequence[str], *, lines: bool = False, env: dict[str, str] | None = None
@@ -67,7 +67,7 @@ class ServerProcess:
         self.source = self._process.stdout.fileno()
         self._sink = self._process.stdin.fileno()
         self.output = b""
-        """Bytes that have come and are not yet taken as messages."""
+        """Bytes received but not parsed into messages yet."""
 
     def __enter__(self) -> "ServerProcess":
         return self
@@ -84,7 +84,7 @@ class ServerProcess:
         self._folder.cleanup()
 
     def send(self, data: bytes) -> None:
-        """Write bytes as they are, within the limit."""
+        """Write raw bytes within the time limit."""
         deadline = time.monotonic() + LIMIT_S
         os.set_blocking(self._sink, False)
         view = memoryview(data)
@@ -94,7 +94,7 @@ class ServerProcess:
             view = view[os.write(self._sink, view) :]
 
     def say(self, *messages: Message) -> None:
-        """Write messages in one piece."""
+        """Write messages in a single write."""
         if self.lines:
             self.send(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
         else:
@@ -110,7 +110,7 @@ class ServerProcess:
         return message
 
     def answer(self, id: int | str | None) -> Message:
-        """The next message that is an answer to `id`; those before it must be notifications."""
+        """The next answer, which must be to `id`; only notifications may precede it."""
         while True:
             message = self.read()
             if "method" in message and "id" not in message:
@@ -119,7 +119,7 @@ class ServerProcess:
             return message
 
     def answers(self, count: int) -> dict[int | str | None, Message]:
-        """The next answers, by id, in the order in which they came."""
+        """The next answers by id, in order of arrival."""
         found: dict[int | str | None, Message] = {}
         while len(found) < count:
             message = self.read()
@@ -155,7 +155,7 @@ class ServerProcess:
         self._process.stdin.close()
 
     def close_output(self) -> None:
-        """Stop reading what the server says."""
+        """Stop reading the server's output."""
         assert self._process.stdout is not None
         self._process.stdout.close()
 
@@ -168,7 +168,7 @@ class ServerProcess:
         return self._process.wait(limit_s)
 
     def errors(self) -> str:
-        """What the server wrote to stderr so far."""
+        """The server's stderr so far."""
         self.log.seek(0)
         return self.log.read().decode(errors="replace")
 

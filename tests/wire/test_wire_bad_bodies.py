@@ -1,4 +1,4 @@
-"""Bodies that are refused: each is answered with the right error, and the connection lives on."""
+"""Invalid bodies: each is answered with the right error, and the connection stays open."""
 
 from typing import NamedTuple
 

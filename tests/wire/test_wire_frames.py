@@ -1,4 +1,4 @@
-"""Frames: odd ones that are fine, bad ones that are skipped, and those after which nothing can be read."""
+"""Frames: unusual but valid ones, bad ones that are skipped, and fatal ones."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Whatever a body holds, there is at most one answer to it, and the connection stays in step."""
+"""Any body gets at most one answer, and the connection stays in step."""
 
 import json
 

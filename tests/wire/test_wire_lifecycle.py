@@ -1,4 +1,4 @@
-"""initialize, shutdown and exit: what may be asked when."""
+"""initialize, shutdown and exit: which requests are allowed when."""
 
 from collections.abc import Callable
 
@@ -36,7 +36,7 @@ def test_initialize_accepts_the_params_of_an_editor(start: Start, target: Target
     assert "result" in server.answer(1)
 
 
-def test_requests_behind_initialize_see_its_failure(start_echo: Start) -> None:
+def test_requests_after_initialize_see_its_failure(start_echo: Start) -> None:
     server = start_echo(initialized=False)
     server.say(
         request(1, "initialize", {"locale": "slow-fail"}), request(2, "echo"), request(3, "initialize")
@@ -110,7 +110,7 @@ def test_exit_does_not_wait_for_initialize(start_echo: Start) -> None:
     assert server.exit_code() == 1
 
 
-def test_nothing_behind_exit_is_read(start: Start, target: Target) -> None:
+def test_nothing_after_exit_is_read(start: Start, target: Target) -> None:
     server = start()
     server.say(notification("exit"), request(1, target.ping, {}))
     assert _codes(server) == []

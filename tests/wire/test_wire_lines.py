@@ -12,7 +12,7 @@ CALL = b'{"jsonrpc":"2.0","id":7,"method":"nothing/known"}'
 
 @pytest.fixture
 def lines(start: Callable[..., ServerProcess]) -> ServerProcess:
-    """A server that is spoken to in lines from the first byte."""
+    """A server addressed in lines from the first byte."""
     return start(lines=True)
 
 

@@ -1,4 +1,4 @@
-"""Standard streams that are no pipes: files, a terminal, closed ones."""
+"""Standard streams other than pipes: files, a terminal, closed ones."""
 
 import os
 import pty

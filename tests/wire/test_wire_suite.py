@@ -17,7 +17,7 @@ ABOUT_ENGINES = {
     "bad input/params_that_are_not_objects",
     "lifecycle/after_a_failed_initialize",
 }
-"""Rules about methods and settings that the core does not have."""
+"""Rules about methods and settings that the core lacks."""
 
 
 def test_the_core_keeps_the_rules_that_are_not_about_engines() -> None:
