@@ -1,4 +1,4 @@
-"""The command line: a list of commands, each of which is imported only when it is run."""
+"""The command line: a list of commands, each imported only when it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROGRAM = "context-sidecar"
 
 
 class Entry(NamedTuple):
-    """The module whose `command` it is, and what help says about it."""
+    """A command: the module that defines `command`, and its line in the help."""
 
     module: str
     summary: str
@@ -33,7 +33,7 @@ ENTRIES = {
     "eval": Entry("sidecar.cli.eval", "Measure how much of the evidence for questions engines find."),
     "run": Entry("sidecar.cli.run", "Start Claude Code, Codex or another program behind the gateway."),
     "gateway": Entry("sidecar.cli.gateway", "Serve programs that only know a model's API."),
-    "mcp": Entry("sidecar.cli.mcp", "Offer the recall tools over MCP, on standard input and output."),
+    "mcp": Entry("sidecar.cli.mcp", "Serve the recall tools over MCP, on standard input and output."),
     "doctor": Entry("sidecar.cli.doctor", "Find problems and say how to fix them."),
     "engines": Entry("sidecar.cli.engines", "List, create, link, install, select or check engines."),
     "sessions": Entry("sidecar.cli.sessions", "List, show, export, import or delete stored sessions."),
@@ -41,13 +41,13 @@ ENTRIES = {
     "db": Entry("sidecar.cli.db", "Check, copy, repair or compact the store."),
     "config": Entry("sidecar.cli.config", "Show or validate the configuration."),
     "conformance": Entry("sidecar.cli.conformance", "Check your own server, client, engine or store."),
-    "schema": Entry("sidecar.cli.schema", "Write or check the files made from the protocol's types."),
+    "schema": Entry("sidecar.cli.schema", "Write or check the files generated from the protocol's types."),
 }
 """Every command, in the order of the help."""
 
 
 class LazyCommands(click.Group):
-    """A group that knows names and summaries without importing anything."""
+    """A group that lists names and summaries without importing the commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the order of the help."""
@@ -83,7 +83,7 @@ def cli() -> None:
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(arguments: tuple[str, ...]) -> int:
-    """Speak the protocol on standard input and output; the entry point starts it without loading this."""
+    """Speak the protocol on standard input and output; `main` starts it without loading this module."""
     from sidecar.cli.serve import serve
 
     return serve(arguments)

@@ -1,4 +1,4 @@
-"""`context-sidecar config`: the settings in force, and whether the file is right."""
+"""`context-sidecar config`: show the effective settings, and validate the configuration file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 @click.group("config")
 def command() -> None:
-    """The settings in force, and whether the file is right."""
+    """Show the effective settings, or validate the configuration file."""
 
 
 @command.command("show")
@@ -32,14 +32,14 @@ def show(common: Common) -> int:
     try:
         settings = _settings(common)
     except ConfigurationError as error:
-        raise CommandFailed(f"{error} (mend it; `context-sidecar config validate` checks it)") from None
+        raise CommandFailed(f"{error} (correct it; `context-sidecar config validate` checks it)") from None
     values = _values(common, settings)
     if common.json:
         print_json(values)
         return OK
     out = console()
     path = config_file(common.config, os.environ)
-    note = "" if path.is_file() else " (not there; these are the defaults)"
+    note = "" if path.is_file() else " (does not exist; these are the defaults)"
     out.print(f"# {path}{note}", soft_wrap=True)
     for line in _lines(values, ""):
         out.print(line, soft_wrap=True)
@@ -49,7 +49,7 @@ def show(common: Common) -> int:
 @command.command("validate", short_help="Check the configuration file.")
 @common_options
 def validate(common: Common) -> int:
-    """Check the configuration file, with the settings of every engine that it names."""
+    """Check the configuration file, including the settings of every engine that it names."""
     errors: list[str] = []
     warnings: list[str] = []
     try:
@@ -70,13 +70,13 @@ def validate(common: Common) -> int:
         if not errors:
             path = config_file(common.config, os.environ)
             console().print(
-                f"{path}: {'ok' if path.is_file() else 'not there, and not needed'}", soft_wrap=True
+                f"{path}: {'ok' if path.is_file() else 'does not exist, and is not needed'}", soft_wrap=True
             )
     return FAILURE if errors else OK
 
 
 def wrong_settings(common: Common) -> list[str]:
-    """Everything that is wrong with the configuration itself, whatever engine it selects."""
+    """The errors in the configuration itself, without those of engine settings."""
     try:
         return _store_errors(_settings(common))
     except ConfigurationError as error:
@@ -86,7 +86,7 @@ def wrong_settings(common: Common) -> list[str]:
 def _store_errors(settings: Settings) -> list[str]:
     if settings.store.kind == "postgres" and not settings.store.url:
         example = "postgresql://user@host:5432/database"
-        return [f"configuration file: store.url: store.kind is postgres, which needs it, such as {example}"]
+        return [f"configuration file: store.url: required by store.kind = postgres, for example {example}"]
     return []
 
 
@@ -98,7 +98,7 @@ def _settings(common: Common) -> Settings:
 
 
 def _engine_errors(settings: Settings) -> list[str]:
-    """What the engines say about their settings; no engine is started."""
+    """The errors that engines find in their settings; no engine is started."""
     from sidecar.memory.coordinator import BUILT_IN as SOURCES
     from sidecar.server.engines.registry import EngineRegistry
     from sidecar.server.failures import EngineUnavailable
@@ -106,7 +106,7 @@ def _engine_errors(settings: Settings) -> list[str]:
     def no_host(*given: object) -> None:
         raise AssertionError(given)
 
-    # A host may offer everything, so no engine is refused for want of that.
+    # Assume a host with every capability, so that no engine is refused for lack of one.
     every = frozenset(
         ("runtime/complete", "runtime/compact", "runtime/rewriteTranscript", "memory/getContext")
     )
@@ -125,7 +125,7 @@ def _engine_errors(settings: Settings) -> list[str]:
 
 
 def _values(common: Common, settings: Settings) -> dict[str, Any]:
-    """The settings in the shape of the file, with what the environment has changed."""
+    """The settings in the structure of the file, with the environment's overrides, secrets masked."""
     import tomllib
 
     from sidecar.server.configuration.model import Configuration
@@ -139,7 +139,7 @@ def _values(common: Common, settings: Settings) -> dict[str, Any]:
 
 
 def _lines(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """Dotted keys as TOML has them; what is not set is a comment."""
+    """Lines of TOML with dotted keys; unset values become comments."""
     for name, value in values.items():
         key = f"{prefix}{_key(name)}"
         if isinstance(value, dict) and value:
@@ -155,7 +155,7 @@ def _key(name: str) -> str:
 
 
 def _toml(value: object) -> str:
-    """A value as TOML spells it, which is as JSON does, but for tables and a control character."""
+    """A value in TOML, which is JSON except for tables and the character DEL."""
     if isinstance(value, dict):
         members = cast("dict[str, object]", value)
         return "{" + ", ".join(f"{_key(name)} = {_toml(each)}" for name, each in members.items()) + "}"

@@ -1,4 +1,4 @@
-"""`context-sidecar demo`: a session that comes with the package, with a budget too small for it."""
+"""`context-sidecar demo`: replay the bundled session with a budget that is too small for it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXCERPT_WIDTH = 110
 )
 @common_options
 def command(common: Common, engine: str, budget: int) -> int:
-    """Replay a coding session that comes with the package, and explain what is to be seen."""
+    """Replay a bundled coding session, and explain the output."""
     plan = Plan("demo", budget, "ingest", every_call=True, compaction=True)
     request = Request(SESSION, "openai-chat", engine, exact=False, plan=plan)
     finished = replay(common, request, *recorded(request))
@@ -51,16 +51,16 @@ def _explain(finished: Finished) -> None:
     out.print()
     for line in (
         f"What you see: a coding session of {summary.messages} messages and "
-        f"{shown_tokens(summary.full_tokens)} tokens was told to a sidecar process, message by message.",
-        f"Before each of the {summary.asked} calls of the model, it was asked what the model should see "
-        f"within {shown_tokens(figures.budget)} tokens.",
-        "Everything is still stored, also what was not sent; the model can search it.",
+        f"{shown_tokens(summary.full_tokens)} tokens was sent to a sidecar process, message by message.",
+        f"Before each of the {summary.asked} model calls, the sidecar assembled a context of at most "
+        f"{shown_tokens(figures.budget)} tokens.",
+        "Everything is still stored, even what was not sent; the model can search it.",
     ):
         out.print(line, soft_wrap=True)
     excerpt = _summary_excerpt(finished)
     if excerpt:
         out.print()
-        out.print("In the last answer this stands for the older messages:")
+        out.print("In the last answer, this summary replaces the older messages:")
         for line in excerpt:
             out.print(f"  | {line}", soft_wrap=True)
     out.print()
@@ -68,8 +68,8 @@ def _explain(finished: Finished) -> None:
     for typed, what in (
         ("context-sidecar demo --engine full", "the same, with old turns left out instead of summarised"),
         ("context-sidecar replay FILE --budget 32k", "your own session: Claude Code, Codex, pi, OpenAI, ..."),
-        ("context-sidecar engines list", "the engines there are"),
-        ("context-sidecar doctor", "whether everything is well here"),
+        ("context-sidecar engines list", "all engines"),
+        ("context-sidecar doctor", "a check of your installation"),
     ):
         out.print(f"  {typed:42} {what}", soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""`context-sidecar doctor`: what is wrong, and what to do about it."""
+"""`context-sidecar doctor`: find problems and say how to fix them."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 PROBE_BUDGET = 4000
 LIMIT_S = 15.0
-"""How long an engine may take for anything, in seconds; a doctor's visit is not to take minutes."""
+"""Time limit of every request, in seconds, so that the command does not take minutes."""
 MOST_READ = 256 << 20
-"""Bytes of a store beyond which its pages are not read here."""
+"""Maximum size of a store whose pages are checked here, in bytes."""
 MEND = "correct it; `context-sidecar config validate` checks the configuration file"
 SHADOW_S = 10.0
-"""How long is waited for a shadow to be asked the same."""
+"""How long to wait for the shadow engine to catch up, in seconds."""
 
 
 @click.command("doctor")
-@click.option("--engine", metavar="ID", help="Look at this engine instead of the configured one.")
+@click.option("--engine", metavar="ID", help="Check this engine instead of the configured one.")
 @namespace_option
 @common_options
 def command(common: Common, engine: str | None, namespace: str) -> int:
-    """Start a sidecar, look for what is wrong, and tell what to do about it."""
+    """Start a sidecar, look for problems, and say how to fix them."""
     wrong = [
         DoctorCheck(name="settings", ok=False, message=problem, fix=MEND)
         for problem in wrong_settings(common)
@@ -59,7 +59,7 @@ def command(common: Common, engine: str | None, namespace: str) -> int:
 
 
 def _examined(common: Common, engine: str | None, namespace: str) -> DoctorEngineResult:
-    """What a sidecar says of itself, and what its store looks like from outside."""
+    """The checks of a running sidecar, and those of its store's folder and file."""
     from sidecar.store.sqlite.folder import complaint
 
     path = _store_file(common)
@@ -93,7 +93,7 @@ def _examined(common: Common, engine: str | None, namespace: str) -> DoctorEngin
 
 
 def _store_file(common: Common) -> Path | None:
-    """The file of the store, `None` where it is none."""
+    """The file of the store; `None` if the store is not a file or the configuration is invalid."""
     from sidecar.cli.target import target_of
 
     try:
@@ -103,9 +103,9 @@ def _store_file(common: Common) -> Path | None:
 
 
 def _kept(path: Path | None, before: str | None) -> Iterator[DoctorCheck]:
-    """What the store's folder and file look like; a file that is large is left to `db check`.
+    """Checks of the store's folder and file; a large file is left to `db check`.
 
-    `before` is what was to be said against the folder before a sidecar opened the store.
+    `before` is the problem with the folder before a sidecar opened the store, if any.
     """
     from sidecar.store.errors import StoreUnavailable
     from sidecar.store.sqlite.folder import complaint
@@ -115,29 +115,31 @@ def _kept(path: Path | None, before: str | None) -> Iterator[DoctorCheck]:
     if path is None or not path.exists():
         return
     if (problem := complaint(path)) is not None:
-        fix = f"see who owns {path.parent}, and let nobody else write there"
+        fix = f"make sure that you own {path.parent} and that nobody else can write there"
         yield DoctorCheck(name="folder", ok=False, message=problem, fix=fix)
     elif before is not None:
-        said = f"{before.replace(' is ', ' was ')}; it is closed to them now"
-        yield DoctorCheck(name="folder", ok=True, message=said)
+        fixed = f"{before.replace(' is ', ' was ')}; it is closed to them now"
+        yield DoctorCheck(name="folder", ok=True, message=fixed)
     else:
-        yield DoctorCheck(name="folder", ok=True, message="the folder and the store are this user's alone")
+        yield DoctorCheck(
+            name="folder", ok=True, message="only this user can access the folder and the store"
+        )
     if parts := remains(path):
         yield DoctorCheck(
             name="folder",
             ok=False,
-            message=f"{', '.join(part.name for part in parts)}: left over by a copy that did not end",
-            fix="end all sidecars and start one: it removes them",
+            message=f"{', '.join(part.name for part in parts)}: left over from an interrupted copy",
+            fix="stop all sidecars and start one, which removes them",
         )
     if path.stat().st_size > MOST_READ:
         size = shown_bytes(path.stat().st_size)
-        said = f"{size} were not read: `context-sidecar db check` reads every page"
-        yield DoctorCheck(name="pages", ok=True, message=said)
+        skipped = f"{size} were not read: `context-sidecar db check` reads every page"
+        yield DoctorCheck(name="pages", ok=True, message=skipped)
         return
     try:
         findings = [finding for finding in check(path, _silently) if not finding.ok]
     except StoreUnavailable:
-        return  # the start has said so
+        return  # the check `start` reports it
     for finding in findings:
         yield DoctorCheck(name="pages", ok=False, message=finding.message, fix=finding.fix)
     if not findings:
@@ -149,7 +151,7 @@ def _silently(what: str, done: int, of: int) -> None:
 
 
 async def probe(client: SidecarClient, *, shadow: bool = False) -> DoctorCheck:
-    """Whether the engine's answer to a turn comes out of the process; the turn leaves nothing behind."""
+    """Send one turn through the engine and check the answer; the turn leaves nothing behind."""
     session, engine = f"doctor-{uuid4().hex}", client.engine.id
     turn = [{"role": "user", "content": text} for text in (f"Is anybody there? {session}", "And now?")]
     turn.insert(1, {"role": "assistant", "content": "I am."})
@@ -170,9 +172,9 @@ async def probe(client: SidecarClient, *, shadow: bool = False) -> DoctorCheck:
     if answer.fallback_for is not None:
         return _wrong_turn(f"{engine} did not answer a turn: {answer.fallback_for.reason}", engine)
     if turn[-1] not in answer.decoded:
-        return _wrong_turn(f"{engine} left the newest message of a turn out", engine)
-    came = f"{len(answer.decoded)} messages, {answer.estimated_tokens} tokens"
-    return DoctorCheck(name="turn", ok=True, message=f"a turn came out of {engine}: {came}")
+        return _wrong_turn(f"{engine} left out the newest message of a turn", engine)
+    size = f"{len(answer.decoded)} messages, {answer.estimated_tokens} tokens"
+    return DoctorCheck(name="turn", ok=True, message=f"{engine} answered a turn: {size}")
 
 
 def _wrong_turn(what: str, engine: str) -> DoctorCheck:
@@ -191,7 +193,7 @@ def _failed_start(error: Exception) -> DoctorCheck:
 
 
 async def shadowed(client: SidecarClient) -> None:
-    """Wait until a shadow has been asked what was asked before, for a while."""
+    """Wait until the shadow engine has no waiting requests, for at most `SHADOW_S` seconds."""
     deadline = time.monotonic() + SHADOW_S
     while time.monotonic() < deadline:
         report = (await client.doctor()).shadow

@@ -1,4 +1,4 @@
-"""`context-sidecar engines new`: writes the package of a new engine."""
+"""`context-sidecar engines new`: create the package of a new engine."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sidecar.private_files import create
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*")
 
 
-@click.command("new", short_help="Write the package of a new engine, which works at once.")
+@click.command("new", short_help="Create the package of a new engine that works at once.")
 @click.argument("name")
 @click.option(
     "--into",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
     metavar="FOLDER",
-    help="Folder in which the package's own folder is made (default: this one).",
+    help="Folder in which to create the package's folder (default: the current one).",
 )
 def new(name: str, into: Path) -> int:
-    """Write the package of an engine NAME, such as `my_engine`, which works at once."""
+    """Create the package of a new engine NAME, such as `my_engine`, that works at once."""
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise CommandFailed(f"{name!r} is no name for a package: use letters, digits, and _ between words")
+        raise CommandFailed(f"{name!r} is not a package name: use letters, digits, and _ between words")
     words = re.split(r"[_-]", name.lower())
     if "-".join(words) in BUILT_IN:
         raise CommandFailed(f"there is a built-in engine {name!r}; choose another name")
@@ -39,7 +39,7 @@ def new(name: str, into: Path) -> int:
     }
     folder = into / values["MODULE"]
     if folder.exists():
-        raise CommandFailed(f"{folder} is there already; choose another name, or --into another folder")
+        raise CommandFailed(f"{folder} exists already; choose another name, or --into another folder")
     for path, text in FILES.items():
         file = folder / _filled(path, values)
         with create(file) as out:
@@ -67,7 +67,7 @@ name = "@ID@"
 version = "0.1.0"
 description = "@TITLE@: a context engine for context-sidecar."
 requires-python = ">=3.11"
-# The sidecar itself is there already: an engine is installed into its environment.
+# The sidecar itself is not listed: the engine is installed into its environment.
 dependencies = ["pydantic>=2.11"]
 
 # The name on the left is the id of the engine, the same as in its `info`.
@@ -82,18 +82,18 @@ README = """\
 # @TITLE@
 
 A context engine for context-sidecar: `@MODULE@/engine.py` decides
-what the model sees, `@MODULE@/settings.py` says what can be configured.
+what the model sees, `@MODULE@/settings.py` defines its settings.
 
 ```sh
-context-sidecar engines link .          # use it from here, as it is
+context-sidecar engines link .          # use it in place
 context-sidecar engines use @ID@
-context-sidecar doctor                  # runs a turn through it
-context-sidecar engines check @ID@      # checks that it keeps the rules
+context-sidecar doctor                  # sends a turn through it
+context-sidecar engines check @ID@      # runs the conformance checks
 python -m pytest                        # the same, as a test
 ```
 
-What is changed here counts from the next start of the sidecar on. `context-sidecar engines install .`
-installs it for good. Settings stand in the configuration file, under `[plugins.entries.@ID@.config]`.
+Changes take effect when the sidecar starts. `context-sidecar engines install .` installs the package for
+good. Its settings go into the configuration file, under `[plugins.entries.@ID@.config]`.
 """
 
 PACKAGE = '''\
@@ -124,14 +124,14 @@ from sidecar.engine import (
 )
 
 CUT = "cut"
-"""Name of the value that says where the window begins."""
+"""Name of the saved state that holds the start of the window."""
 
 
 class @CLASS@(StoringEngine):
-    """Sends what fits; what does not stays stored, and the model finds it with `context_search`.
+    """Sends the messages that fit; the others stay stored, and the model finds them with `context_search`.
 
-    The sidecar stores every message before this is asked. It keeps the answer within the budget, and calls
-    together with their results; an engine only says what matters.
+    The sidecar stores every message before it calls the engine, keeps answers within the budget, and keeps
+    calls together with their results. An engine only decides what matters.
     """
 
     info = EngineInfo(id="@ID@", name="@TITLE@", version="0.1.0")
@@ -185,7 +185,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class @CLASS@Settings(BaseModel):
-    """Settings of @CLASS@; a wrong value, or an unknown key, is refused with the name of the key."""
+    """Settings of @CLASS@; an invalid value or an unknown key is refused with the name of the key."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -217,4 +217,4 @@ FILES = {
     "@MODULE@/settings.py": SETTINGS,
     "tests/test_@MODULE@.py": TEST,
 }
-"""Text by path; both are filled in."""
+"""Texts of the package by path; placeholders in both are replaced."""

@@ -1,4 +1,4 @@
-"""`context-sidecar engines`: the engines there are, and the way from an idea to one of your own."""
+"""`context-sidecar engines`: list, select, create, link, install and check engines."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ from sidecar.server.configuration.settings import Settings
 
 LEGACY = "legacy"
 BY_HOST = "default"
-"""Selected where nothing is configured, unless the host compacts by its own means."""
+"""The engine if none is configured, unless the host compacts its history itself."""
 
 
 WHAT = {
-    "legacy": "keeps nothing: the host has the history, and compacts it itself",
-    "full": "sends everything, and leaves out the oldest turns once the budget forces it",
-    "default": "sends the recent messages whole, and one summary of those before",
+    "legacy": "stores nothing: the host keeps the history and compacts it",
+    "full": "sends everything, and leaves out the oldest turns when the budget forces it",
+    "default": "sends recent messages in full, and one summary of older ones",
     "sliding-window": "sends the newest messages that fit, and drops older ones in blocks",
-    "terse": "sends the last turns whole, and a log of one-line notes the model made of older ones",
+    "terse": "sends the last turns in full, and a log of one-line notes by the model for older ones",
     "lossless": "sends recent messages and a tree of summaries; every message can be looked up again",
-    "recall": "sends recent messages, and what of the history fits the question",
+    "recall": "sends recent messages, and the parts of the history that match the question",
 }
-"""The built-in engines, in a line each."""
+"""One line about each built-in engine."""
 
 
 @click.group("engines", cls=InOrder)
 def command() -> None:
-    """The engines that can be selected, and how to make, link, install and check one."""
+    """List, select, create, link, install and check engines."""
 
 
 @command.command("list", short_help="List every engine, and whether it can be selected.")
@@ -126,9 +126,9 @@ def show(common: Common, name: str) -> int:
 
 
 def _engines(common: Common) -> tuple[list[EngineListing], dict[str, Found]]:
-    """What a sidecar says of its engines, with where each comes from.
+    """The engines that a sidecar lists, and the origin of each.
 
-    It is asked with a built-in engine, so that a broken one that is selected can be seen.
+    The sidecar starts with a built-in engine, so that it can list a selected engine that is broken.
     """
     settings = settings_of(common)
     selected = settings.engine or BY_HOST
@@ -151,7 +151,7 @@ def _state(engine: EngineListing) -> str:
 @click.argument("name")
 @common_options
 def use(common: Common, name: str) -> int:
-    """Select the engine NAME for every host that names none itself."""
+    """Select the engine NAME for hosts that do not choose one."""
     found = engine_named(settings_of(common), name)
     if found.problem:
         raise CommandFailed(found.problem)
@@ -163,17 +163,17 @@ def use(common: Common, name: str) -> int:
 command.add_command(new)
 
 
-@command.command("link", short_help="Use the engines of a folder as they are there, without copying.")
+@command.command("link", short_help="Use the engines of a folder in place, without copying.")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @common_options
 def link(common: Common, folder: Path) -> int:
-    """Use the engines of FOLDER as they are there; what is changed counts at the next start."""
+    """Use the engines of FOLDER in place; changes take effect when a sidecar starts."""
     folder = folder.resolve()
     try:
         engines = declared_engines(folder)
         taken = sorted(set(engines) & set(BUILT_IN))
         if taken:
-            raise CommandFailed(f"{', '.join(taken)}: built-in engines have this id, choose another one")
+            raise CommandFailed(f"{', '.join(taken)}: a built-in engine has this id; choose another one")
         add_link(links_of(settings_of(common)), folder)
     except (NothingDeclared, LinksUnreadable) as error:
         raise CommandFailed(str(error)) from None
@@ -184,11 +184,11 @@ def link(common: Common, folder: Path) -> int:
     return 0
 
 
-@command.command("unlink", short_help="Use the engines of a folder no longer.")
+@command.command("unlink", short_help="Stop using the engines of a folder.")
 @click.argument("name", metavar="FOLDER|ENGINE")
 @common_options
 def unlink(common: Common, name: str) -> int:
-    """Use the engines of a linked FOLDER, or the one that an ENGINE comes from, no longer."""
+    """Stop using the engines of a linked FOLDER, or of the folder that contains ENGINE."""
     settings = settings_of(common)
     found = [one for one in sources_of(settings).all() if one.origin == "linked"]
     folder = next((one.source for one in found if one.id == name), str(Path(name).resolve()))
@@ -196,7 +196,7 @@ def unlink(common: Common, name: str) -> int:
     try:
         if not remove_link(links_of(settings), folder):
             linked = ", ".join(read_links(links_of(settings))) or "none"
-            raise CommandFailed(f"{name} is not linked; linked are: {linked}")
+            raise CommandFailed(f"{name} is not linked; linked folders: {linked}")
     except LinksUnreadable as error:
         raise CommandFailed(str(error)) from None
     click.echo(f"unlinked {', '.join(gone) or folder}")
@@ -213,7 +213,7 @@ def unlink(common: Common, name: str) -> int:
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 @common_options
 def install(common: Common, package: str, options: tuple[str, ...]) -> int:
-    """Install PACKAGE, by its name or its folder; OPTIONS go to the installer as they are."""
+    """Install PACKAGE, given by name or folder; OPTIONS are passed to the installer."""
     del common
     before = _installed()
     _run([*installer("install"), *options, package])
@@ -222,22 +222,22 @@ def install(common: Common, package: str, options: tuple[str, ...]) -> int:
     if not new:
         known = sorted(engine for engine, source in now.items() if source.split(" ")[0] == package)
         if not known:
-            raise CommandFailed(f"{package} is installed, but registers no engine that was not there before")
+            raise CommandFailed(f"{package} is installed, but does not register a new engine")
         new = known
     click.echo(f"installed {', '.join(f'{name} ({now[name]})' for name in new)}")
     click.echo(f"`context-sidecar engines use {new[0]}` selects it, `engines check {new[0]}` checks it")
     return 0
 
 
-@command.command("uninstall", short_help="Remove such a package again.")
+@command.command("uninstall", short_help="Uninstall a package with engines.")
 @click.argument("name", metavar="PACKAGE|ENGINE")
 @common_options
 def uninstall(common: Common, name: str) -> int:
-    """Remove a PACKAGE, or the one that an ENGINE comes from, out of the sidecar's environment."""
+    """Uninstall PACKAGE, or the package that contains ENGINE, from the sidecar's environment."""
     before = _installed()
     package = before[name].rpartition(" ")[0] if name in before else name
     if _same(package, "context-sidecar"):
-        raise CommandFailed(f"{name} comes with the sidecar")
+        raise CommandFailed(f"{name} is part of the sidecar and cannot be uninstalled")
     command = installer("uninstall")
     _run([*command, package])
     gone = sorted(set(before) - set(_installed()))
@@ -246,7 +246,7 @@ def uninstall(common: Common, name: str) -> int:
     return 0
 
 
-@command.command("check", short_help="Check that an engine keeps the rules.")
+@command.command("check", short_help="Run the conformance checks on an engine.")
 @reporting_options
 @click.argument("name")
 @click.option(
@@ -257,7 +257,7 @@ def uninstall(common: Common, name: str) -> int:
     help="Configuration file (default: the usual one).",
 )
 def check(reporting: Reporting, name: str, config_file: str | None) -> int:
-    """Check the engine NAME in a sidecar of its own, with a store that is thrown away."""
+    """Run the conformance checks on the engine NAME, in a separate sidecar with a temporary store."""
     from sidecar.conformance.engine import ENGINE_SUITE, check_engine, configured_engine
 
     if reporting.list_only:
@@ -270,39 +270,39 @@ def check(reporting: Reporting, name: str, config_file: str | None) -> int:
 
 
 def sources_of(settings: Settings) -> EngineSources:
-    """Where engines are looked for."""
+    """The places where engines are found."""
     return EngineSources(links=settings.links_file, paths=settings.load_paths, python=settings.engines_python)
 
 
 def engine_named(settings: Settings, name: str) -> Found:
-    """The engine of that id.
+    """The engine with this id.
 
     Raises:
-        CommandFailed: there is none.
+        CommandFailed: there is no such engine.
     """
     found = sources_of(settings).named(name)
     if found is None:
         names = ", ".join(known.id for known in sources_of(settings).all())
-        raise CommandFailed(f"there is no engine {name!r}; there are: {names}")
+        raise CommandFailed(f"there is no engine {name!r}; known engines: {names}")
     return found
 
 
 def links_of(settings: Settings) -> Path:
-    """The file with the linked folders."""
+    """The file that lists the linked folders."""
     assert settings.links_file is not None
     return settings.links_file
 
 
 def file_of(common: Common) -> Path:
-    """The configuration file, there or not."""
+    """The configuration file, whether or not it exists."""
     return config_file(common.config, os.environ)
 
 
 def write_slot(common: Common, name: str) -> None:
-    """Write the slot into the configuration file.
+    """Select the engine in the configuration file.
 
     Raises:
-        CommandFailed: the file has to be changed by hand.
+        CommandFailed: the file must be edited by hand.
     """
     try:
         select(file_of(common), name)
@@ -311,11 +311,11 @@ def write_slot(common: Common, name: str) -> None:
 
 
 def reset_slot(common: Common, gone: Collection[str]) -> None:
-    """Select `legacy` where the selected engine is one of those that are gone, and say so."""
+    """If the selected engine is one of the removed ones, select `legacy` and say so."""
     selected = settings_of(common).engine
     if selected in gone:
         write_slot(common, LEGACY)
-        click.echo(f"{selected} was selected: {LEGACY} is now, until you select another one")
+        click.echo(f"{selected} was selected; {LEGACY} is now selected instead")
 
 
 _HEADER = re.compile(r"^\s*\[")
@@ -324,18 +324,18 @@ _KEY = re.compile(r"^(\s*)contextEngine\s*=.*$")
 
 
 class FileNotChanged(Exception):
-    """Raised when the file has to be changed by hand; the text says how."""
+    """Raised if the file must be edited by hand; the text says how."""
 
 
 def select(file: Path, engine_id: str) -> None:
-    """Make `plugins.slots.contextEngine` of the file this engine, making the file where there is none.
+    """Set `plugins.slots.contextEngine` in the file, which is created if necessary.
 
     Raises:
-        FileNotChanged: the file is no TOML, or written in a way that only its author can change.
+        FileNotChanged: the file is not TOML, or has a structure that cannot be edited automatically.
     """
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     line = f"contextEngine = {msgspec.json.encode(engine_id).decode()}"
-    by_hand = f"write it into {file} yourself:\n\n[plugins.slots]\n{line}"
+    by_hand = f"edit {file} yourself:\n\n[plugins.slots]\n{line}"
     try:
         before: dict[str, Any] = tomllib.loads(text)
         changed = _changed(text, line)
@@ -343,7 +343,7 @@ def select(file: Path, engine_id: str) -> None:
     except ValueError as error:
         raise FileNotChanged(f"the file cannot be changed ({error}); {by_hand}") from None
     if after != _expected(before, engine_id):
-        raise FileNotChanged(f"the file has its slots in a place of its own; {by_hand}")
+        raise FileNotChanged(f"the file defines plugins.slots in an unusual place; {by_hand}")
     write(file, changed.encode())
 
 
@@ -376,10 +376,10 @@ print(json.dumps([[found.id, found.source] for found in installed()]))
 
 
 def installer(task: str) -> list[str]:
-    """The command that installs into, or uninstalls from, the environment of this very process.
+    """The command that installs into, or uninstalls from, the environment of this process.
 
     Raises:
-        CommandFailed: there is none.
+        CommandFailed: no installer is available.
     """
     pipx = shutil.which("pipx")
     if pipx and Path(sys.prefix).parent.name == "venvs" and "pipx" in Path(sys.prefix).parts:
@@ -391,7 +391,7 @@ def installer(task: str) -> list[str]:
     if uv := shutil.which("uv"):
         return [uv, "pip", task, "--python", sys.executable]
     raise CommandFailed(
-        f"neither pip nor uv is there to {task} into {sys.prefix}; {task} the package there by your own means"
+        f"neither pip nor uv is available to {task} packages in {sys.prefix}; {task} the package yourself"
     )
 
 
@@ -403,7 +403,7 @@ def _run(command: Sequence[str]) -> None:
 
 
 def _installed() -> dict[str, str]:
-    """Engine ids with their packages, as a fresh process sees them."""
+    """Installed engine ids and their packages, as a new process finds them."""
     command = [sys.executable, "-P", "-c", _LIST]
     environment = {**os.environ, **absolute_path(os.environ)}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)

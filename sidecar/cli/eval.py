@@ -1,4 +1,4 @@
-"""`context-sidecar eval`: how much of the evidence for recorded questions engines put into the context."""
+"""`context-sidecar eval`: measure how much of the evidence for recorded questions engines find."""
 
 from __future__ import annotations
 
@@ -38,14 +38,12 @@ def _budgets(context: click.Context, parameter: click.Parameter, value: str) -> 
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="DATA...",
 )
-@click.option(
-    "--engine", "engines", multiple=True, metavar="ID", help="Engine to measure; may be given several times."
-)
-@click.option("--baselines", is_flag=True, help="Also measure recency and full-text search, to compare with.")
+@click.option("--engine", "engines", multiple=True, metavar="ID", help="Engine to measure; repeatable.")
+@click.option("--baselines", is_flag=True, help="Also measure recency and full-text search for comparison.")
 @click.option(
     "--meaning",
     type=click.Choice(["off", "on", "both"]),
-    help="Search by words only, by meaning too, or measure either (default: as configured).",
+    help="Search by words only, by meaning too, or measure both (default: as configured).",
 )
 @click.option(
     "--budgets",
@@ -55,12 +53,12 @@ def _budgets(context: click.Context, parameter: click.Parameter, value: str) -> 
     metavar="TOKENS,...",
     help="Budgets of the answers.",
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Ask N questions of each session at most.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Ask at most N questions per session.")
 @click.option(
     "--prefix-budget",
     type=token_budget,
     metavar="TOKENS",
-    help="Also ask before every call of the model, and tell what a cache would have known.",
+    help="Also assemble before every model call, and measure what a prompt cache would save.",
 )
 @common_options
 def command(
@@ -75,16 +73,17 @@ def command(
 ) -> int:
     """Measure engines on sessions with questions, over the wire and without a model.
 
-    DATA are files of JSON lines, plain or .gz, one session a line: `session_id`, `messages` and `questions`,
-    each of which has a `prompt`, the ids of the messages that hold the `evidence`, and the place where it is
-    asked (`at`). The messages are told one by one; at each question the context is asked for within every
-    budget, each of which has a session of its own. Evidence counts as found where half of it or more stands
-    in the context word for word. Exit code 1 where an answer of an engine is invalid or over its budget, and
-    where a budget is refused.
-    With --baselines, the newest messages alone ("recency") and SQLite's full-text search with stemming stand
-    beside the engines, the latter also with the passages around each hit ("fts5+neighbours"). With --meaning
-    both, every engine is measured without and with search by meaning, which needs the extra `semantic`;
-    questions wait until everything that was told has its vectors.
+    DATA are files of JSON lines, plain or .gz, one session per line: `session_id`, `messages`, `questions`.
+    A question has a `prompt`, the ids of the messages with its `evidence`, and the index of the message after
+    which it is asked (`at`). Messages are ingested one by one; each question is assembled within every
+    budget, and each budget has its own session. Evidence counts as found if at least half of it is in the
+    context word for word. The exit code is 1 if an answer is invalid or over its budget, or if a budget is
+    refused.
+
+    --baselines adds the newest messages alone ("recency") and SQLite's full-text search with stemming, also
+    with the passages around each hit ("fts5+neighbours"). With --meaning both, every engine is measured
+    without and with search by meaning, which needs the extra `semantic`; questions wait until every message
+    has its vectors.
     """
     files = [(path.name, read_sessions(path)) for path in data]
     counting = counter("auto")

@@ -1,4 +1,4 @@
-"""Turns whatever a command raises into one line on standard error."""
+"""Reports any exception of a command as one line on standard error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKAGES = {
     "jinja2": "inspect",
     "leather": "inspect",
 }
-"""Packages that commands import, by the extra that brings them."""
+"""The extra that installs each optional package."""
 
 OK = 0
 FAILURE = 1
@@ -37,14 +37,14 @@ class Outcome:
 
 
 class CommandFailed(click.ClickException):
-    """Raised when a command cannot do what it should; the text says what to do."""
+    """Raised if a command fails; the text says what to do."""
 
     exit_code = FAILURE
 
 
 @contextmanager
 def reported_failures(program: str) -> Generator[Outcome]:
-    """Runs the block; afterwards the outcome has the exit code, and what went wrong has been said."""
+    """Run the block, report any exception, and set the exit code of the outcome."""
     outcome = Outcome()
     try:
         yield outcome
@@ -73,7 +73,7 @@ def reported_failures(program: str) -> Generator[Outcome]:
         _say(program, f"the package {package} is missing; {hint}")
         outcome.code = FAILURE
     except BrokenPipeError:
-        # The reader of our output has gone: nothing more to say, and nothing to flush at exit.
+        # Nobody reads our output any more: print nothing, and leave nothing to flush at exit.
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         outcome.code = FAILURE

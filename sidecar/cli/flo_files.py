@@ -1,4 +1,4 @@
-"""A session as two files: its whole history, beside it what its terse tags say.
+"""A session as two files: its whole history, and the summaries in its terse tags.
 
 `context.json` has every message with its id, turn and time, in the shape of `session/export`.
 `context.terse.json` has one entry for each tag; it follows from the messages.
@@ -62,7 +62,7 @@ class TerseEntry(Struct, rename="camel", frozen=True):
 def write_files(
     folder: Path, session_id: str, message_format: str, messages: Sequence[StoredMessage]
 ) -> tuple[Path, Path]:
-    """Writes both files into a folder, which is made if need be; returns their paths."""
+    """Write both files into a folder, which is created if necessary, and return their paths."""
     entries = [
         ContextEntry(m.message, m.message_id, m.turn_id, m.timestamp, m.issued or []) for m in messages
     ]
@@ -75,10 +75,10 @@ def write_files(
 
 
 def read_files(path: Path) -> tuple[Context, list[TerseEntry]]:
-    """What `write_files` wrote: a folder, or its `context.json`; the second file may be missing.
+    """Read the files of `write_files` from a folder or its `context.json`; the second file may be missing.
 
     Raises:
-        CommandFailed: a file is not what it should be.
+        CommandFailed: a file has the wrong form.
     """
     context = path / CONTEXT if path.is_dir() else path
     terse = context.with_name(TERSE)
@@ -92,10 +92,10 @@ def read_files(path: Path) -> tuple[Context, list[TerseEntry]]:
 
 
 def read_sessions(path: Path) -> list[tuple[Context, list[TerseEntry]]]:
-    """The sessions in whatever `sessions export`, `db prune` or `db recover` wrote, or in a transcript.
+    """The sessions in the output of `sessions export`, `db prune` or `db recover`, or in a transcript.
 
     Raises:
-        CommandFailed: the file is nothing of that.
+        CommandFailed: the file is none of these.
     """
     if path.is_dir():
         return [read_files(path)]
@@ -123,12 +123,12 @@ class _Line(Struct, rename="camel"):
     turn_id: str
     timestamp: str
     message: Raw = Raw()
-    """Nothing where the message was damaged."""
+    """Empty if the message is damaged."""
     issued: list[str] = []
 
 
 def _archived(path: Path) -> list[Context]:
-    """The sessions of an archive, whose lines each say which one they are of; empty where it is none."""
+    """The sessions of an archive, whose lines each name their session; empty if it is not an archive."""
     found: dict[tuple[str, str], Context] = {}
     for line in path.read_bytes().splitlines():
         try:
@@ -147,12 +147,12 @@ def _archived(path: Path) -> list[Context]:
 
 
 def _transcript(path: Path, refused: CommandFailed) -> Context:
-    """A transcript of any format that is read, or messages of one dialect, one a line."""
+    """A transcript in any supported format, or messages of one dialect, one per line."""
     lines = [line for line in path.read_bytes().splitlines() if line.strip()]
     named = [shapes(line) & set(DIALECTS) for line in lines]
     spoken = frozenset[str](DIALECTS).intersection(*named) if named else frozenset[str]()
     if spoken:
-        # Lines of plain text are of several dialects; the first of these is what most hosts speak.
+        # Messages of plain text fit several dialects; the first is the one that most hosts use.
         first = cast("MessageFormat", next(name for name in DIALECTS if name in spoken))
         entries = [ContextEntry(Raw(line), f"row-{n}") for n, line in enumerate(lines, 1)]
         return Context(path.stem, first, entries)
@@ -162,8 +162,8 @@ def _transcript(path: Path, refused: CommandFailed) -> Context:
 def _imported(
     source: Source, session_id: str, named: str, refused: CommandFailed, may_be_empty: bool = False
 ) -> Context:
-    """What an importer reads from a source; `named` is the file in errors. An empty conversation of an export
-    is a session without messages if it `may_be_empty`."""
+    """Import a source; errors name the file `named`. With `may_be_empty`, an empty conversation is a session
+    without messages."""
     try:
         transcript = read(source)
     except TranscriptError as error:
@@ -186,7 +186,7 @@ def _imported(
 
 
 def terse_entries(message_format: str, entries: Sequence[ContextEntry]) -> list[TerseEntry]:
-    """What the tags of a session's assistant say, in order."""
+    """The terse tags in a session's assistant messages, in order."""
     read = dialect(message_format).read
     found: list[TerseEntry] = []
     for entry in entries:
@@ -199,7 +199,7 @@ def terse_entries(message_format: str, entries: Sequence[ContextEntry]) -> list[
 
 
 def without_tag(context: Context, terse: Sequence[TerseEntry]) -> list[TerseEntry]:
-    """The entries that no tag of the messages says: they are not in the history, and cannot be kept."""
+    """The entries without a matching tag in the messages; they cannot be imported."""
     said = Counter((e.turn_id, e.summary) for e in terse_entries(context.message_format, context.messages))
     lacking: list[TerseEntry] = []
     for entry in terse:

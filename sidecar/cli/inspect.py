@@ -1,4 +1,4 @@
-"""`context-sidecar inspect`: what the model saw, in a browser."""
+"""`context-sidecar inspect`: show in a browser what the model saw."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sidecar.protocol.base import MessageFormat
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1 (default: any free one)."
 )
-@click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
+@click.option("--no-open", is_flag=True, help="Print the address, but do not open a browser.")
 @price_option
 @namespace_option
 @common_options
@@ -42,11 +42,11 @@ def command(
     prices: Prices,
     namespace: str,
 ) -> int:
-    """Show sessions of the store, or a TRANSCRIPT, turn by turn: what filled the window, what was left out
-    and why, what it cost, and what another engine or budget would have made of it.
+    """Show stored sessions, or a TRANSCRIPT, turn by turn: what filled the window, what was left out and why,
+    what it cost, and how another engine or budget would compare.
 
-    The page is on this machine alone, below an address that nobody else knows. Stored sessions are followed
-    while agents run; looking at one does not change it.
+    The page is served on this machine only, at an address that nobody else knows. It follows stored sessions
+    while agents run, and does not change them.
     """
     recording = None
     if transcript is not None:
@@ -78,7 +78,7 @@ async def _serve(
             common, engine=engine, message_format=message_format, namespace="inspect", config=memory
         )
 
-    # What others send to the port is no business of the terminal's.
+    # Do not log other programs' requests to the terminal.
     logging.getLogger("aiohttp").addHandler(logging.NullHandler())
     logging.getLogger("aiohttp").propagate = False
     stopped = asyncio.Event()

@@ -1,4 +1,4 @@
-"""`context-sidecar mcp`: the recall tools for any client of the Model Context Protocol."""
+"""`context-sidecar mcp`: serve the recall tools to any MCP client."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from sidecar.cli.options import Common, common_options
 from sidecar.cli.own_sidecar import client_for
 
 
-@click.command("mcp", short_help="Offer the recall tools over MCP, on standard input and output.")
+@click.command("mcp", short_help="Serve the recall tools over MCP, on standard input and output.")
 @common_options
-@click.option("--session", metavar="ID", help="Session to look in (default: the newest of the folder).")
+@click.option("--session", metavar="ID", help="Session to search (default: the newest of the folder).")
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     default=".",
-    help="Folder whose sessions are meant (default: this one).",
+    help="Folder whose sessions to search (default: the current one).",
 )
 @click.option(
     "--namespace", default="gateway", show_default=True, metavar="NAME", help="Namespace of the host."
 )
 @click.option(
-    "--engine", default="lossless", show_default=True, metavar="ID", help="Engine whose tools are meant."
+    "--engine", default="lossless", show_default=True, metavar="ID", help="Engine whose tools to serve."
 )
 def command(common: Common, session: str | None, folder: Path, namespace: str, engine: str) -> int:
-    """Let a program search and reopen what was said earlier, in this session and in others of the folder.
+    """Let a program search and reopen earlier messages, in this session and in others of the folder.
 
-    Add it to any MCP client as a command. `context-sidecar run` adds it to Claude Code and Codex by itself.
+    Add it to any MCP client as a command. `context-sidecar run` adds it to Claude Code and Codex.
     """
     from sidecar.gateway.mcp_server import RecallServer
     from sidecar.gateway.programs import folder_of

@@ -1,4 +1,4 @@
-"""`context-sidecar memory`: what was injected into a session and why, what is held as a fact."""
+"""`context-sidecar memory`: show what was injected into a session and why; list and forget facts."""
 
 from __future__ import annotations
 
@@ -27,24 +27,26 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAUSE_S = 0.3
-"""Between two looks at a session that is watched."""
+"""Polling interval of `watch`, in seconds."""
 EXCERPT = 60
-"""Characters of a fragment that are shown."""
+"""Maximum length of a fragment's text, in characters."""
 AGENT = "default"
 
 
 @click.group("memory")
 def command() -> None:
-    """See what was injected into a session and why; list what is held as a fact, or forget it."""
+    """Show what was injected into a session and why; list or forget facts."""
 
 
 @command.command("show", short_help="Show what was injected into a session, and why.")
 @click.argument("session_id")
-@click.option("--last", default=5, show_default=True, type=click.IntRange(1), help="Newest compilations.")
+@click.option(
+    "--last", default=5, show_default=True, type=click.IntRange(1), help="Number of newest compilations."
+)
 @namespace_option
 @common_options
 def show(common: Common, session_id: str, last: int, namespace: str) -> int:
-    """Show the newest compilations of a session: what was included, what was not and why."""
+    """Show the newest compilations of a session: what was included, what was not, and why."""
 
     async def ask(store: Store) -> list[InjectionEvent]:
         found = await _events(store, namespace, session_id)
@@ -65,7 +67,7 @@ def show(common: Common, session_id: str, last: int, namespace: str) -> int:
 
 @command.command("watch", short_help="Show each compilation of a session as it happens.")
 @click.argument("session_id")
-@click.option("--events", "most", type=click.IntRange(1), help="End after so many compilations.")
+@click.option("--events", "most", type=click.IntRange(1), help="Stop after this many compilations.")
 @namespace_option
 @common_options
 def watch(common: Common, session_id: str, most: int | None, namespace: str) -> int:
@@ -93,7 +95,7 @@ def watch(common: Common, session_id: str, most: int | None, namespace: str) -> 
 
 
 @command.command("facts", short_help="List standing statements of users.")
-@click.option("--agent", default=AGENT, show_default=True, metavar="ID", help="Agent whose facts are meant.")
+@click.option("--agent", default=AGENT, show_default=True, metavar="ID", help="Agent whose facts to list.")
 @namespace_option
 @common_options
 def list_facts(common: Common, agent: str, namespace: str) -> int:
@@ -111,7 +113,7 @@ def list_facts(common: Common, agent: str, namespace: str) -> int:
     if common.json:
         print_json([{**fact._asdict(), "kind": fact.kind} for fact in found])
     elif not found:
-        console(stderr=True).print(f"Nothing is held for the agent {agent} in the namespace {namespace}.")
+        console(stderr=True).print(f"There are no facts for the agent {agent} in the namespace {namespace}.")
     else:
         rows = ((f.fact_id, f.kind, _cut(f.text, 80), f.session_id, f.turn_id) for f in found)
         print_table(("fact", "kind", "said", "session", "turn"), rows)
@@ -120,12 +122,12 @@ def list_facts(common: Common, agent: str, namespace: str) -> int:
 
 @command.command("forget")
 @click.argument("fact_id")
-@click.option("--undo", is_flag=True, help="Hold it again.")
-@click.option("--agent", default=AGENT, show_default=True, metavar="ID", help="Agent whose fact is meant.")
+@click.option("--undo", is_flag=True, help="Remember it again.")
+@click.option("--agent", default=AGENT, show_default=True, metavar="ID", help="Agent whose fact it is.")
 @namespace_option
 @common_options
 def forget_fact(common: Common, fact_id: str, undo: bool, agent: str, namespace: str) -> int:
-    """Never offer a fact again. The message in which it was said stays as it is."""
+    """Never offer a fact again. The message that states it stays unchanged."""
 
     async def change(store: Store) -> bool:
         from sidecar.memory.sources.facts import BUFFER, forget, remember
@@ -142,9 +144,9 @@ def forget_fact(common: Common, fact_id: str, undo: bool, agent: str, namespace:
     if common.json:
         print_json({"changed": changed})
     elif changed:
-        console().print(f"The fact {fact_id} is {'held again' if undo else 'forgotten'}.")
+        console().print(f"The fact {fact_id} is {'remembered again' if undo else 'forgotten'}.")
     else:
-        state = "was not forgotten" if undo else "was forgotten before"
+        state = "was not forgotten" if undo else "was already forgotten"
         console(stderr=True).print(f"The fact {fact_id} of {agent} {state}.")
     return OK if changed else FAILURE
 

@@ -1,7 +1,7 @@
-"""The program of the one-folder build, which brings its own Python.
+"""The program of the one-folder build, which includes its own Python.
 
-There `sys.executable` is this program. It therefore also accepts the forms in which the sidecar starts Python
-again: `-m MODULE`, `-c CODE` and the path of a script of the package.
+In that build `sys.executable` is this program, so it must also accept the arguments with which the sidecar
+starts Python: `-m MODULE`, `-c CODE` and the path of a script in the package.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import sidecar
 from sidecar.cli.main import main
 
 _OPTIONS = ("-I", "-P", "-S")
-"""Options of Python that hold here anyway: nothing but the build itself is on the import path."""
+"""Python options without effect here: only the build itself is on the import path."""
 _PACKAGE = Path(sidecar.__file__).parent
 
 
 def run() -> int:
-    """Run the command line, or the Python code that the sidecar asks for; returns the exit code."""
+    """Run the command line, or the Python code in the arguments; returns the exit code."""
     _restore_environment()
     arguments = list(dropwhile(_OPTIONS.__contains__, sys.argv[1:]))
     match arguments:
@@ -40,7 +40,7 @@ def run() -> int:
 
 
 def _restore_environment() -> None:
-    """Let programs that are started find their own libraries, not the build's."""
+    """Restore `LD_LIBRARY_PATH`, so that child processes load their own libraries, not the build's."""
     before = os.environ.pop("LD_LIBRARY_PATH_ORIG", None)
     os.environ.pop("LD_LIBRARY_PATH", None)
     if before is not None:

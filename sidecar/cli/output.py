@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 SHORT_CELL = 26
-"""Columns with nothing wider than this are never broken, in characters: times are the widest of them."""
+"""Columns up to this width are never wrapped, in characters; it fits a timestamp."""
 UNBOUNDED = 100_000
-"""Characters of a line that is not bounded."""
+"""Line width that counts as unlimited, in characters."""
 
 
 def print_json(value: object) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document to standard output."""
     text = msgspec.json.encode(value)
     with suppress(msgspec.DecodeError):  # stored messages may hold halves of surrogate pairs
         text = msgspec.json.format(text, indent=2)
@@ -29,17 +29,17 @@ def print_json(value: object) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that colours for terminals only, and guesses at no markup in texts."""
+    """A console that uses colour on terminals only and prints text without interpreting markup."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False)
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[int] = ()) -> None:
-    """A table on standard output; the columns in `numbers` are set to the right.
+    """Print a table to standard output; the columns in `numbers` are right-aligned.
 
-    Titles, and columns of short cells such as figures and times, are never broken: where the terminal is too
-    narrow for them, the table is wider than it. A pipe has all the width that the table takes.
+    Titles and columns of short cells, such as figures and times, are never wrapped, even if the table then
+    exceeds the terminal. In a pipe nothing is wrapped.
     """
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
@@ -51,7 +51,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, numbers
     for position, title in enumerate(titles):
         side: Literal["right", "left"] = "right" if position in numbers else "left"
         widest = max([cell_len(title), *(cell_len(row[position]) for row in cells)])
-        # The first column names what the others are about: it is what people copy.
+        # The first column identifies the row, and people copy it.
         whole = position == 0 or widest <= SHORT_CELL
         table.add_column(
             title,
@@ -87,9 +87,9 @@ Progress = Callable[[str, int, int], None]
 
 @contextmanager
 def shown_progress(*, quiet: bool = False) -> Generator[Progress]:
-    """What is to be told the step, how much of it is done, and how much there is."""
+    """A progress bar on a terminal; the yielded function takes the step, the amount done and the total."""
     if quiet or not sys.stderr.isatty():
-        yield _say_nothing
+        yield _ignore
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -106,13 +106,13 @@ def shown_progress(*, quiet: bool = False) -> Generator[Progress]:
         )
 
 
-def _say_nothing(step: str, done: int, total: int) -> None:
+def _ignore(step: str, done: int, total: int) -> None:
     del step, done, total
 
 
 @contextmanager
 def counted_progress(what: str, total: int) -> Generator[Callable[[], None]]:
-    """A bar on standard error, where that is a terminal; what is yielded moves it by one of `total`."""
+    """A progress bar on a terminal; each call of the yielded function advances it by one of `total`."""
     out = console(stderr=True)
     if not out.is_terminal:
         yield lambda: None

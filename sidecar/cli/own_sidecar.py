@@ -1,4 +1,4 @@
-"""Starts the sidecar that a command speaks with."""
+"""Starts the sidecar that a command talks to."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 def own_command(name: str) -> list[str]:
-    """A command of this very installation; modules of the working directory are kept out."""
+    """A command of this installation; `-P` keeps the working directory off the import path."""
     return [sys.executable, "-P", "-m", "sidecar.cli.main", name]
 
 
 def sidecar_command(common: Common) -> list[str]:
-    """The command of a sidecar of this very installation."""
+    """The command that starts a sidecar of this installation."""
     command = own_command("serve")
     return command if common.config is None else [*command, "--config", str(common.config)]
 
@@ -38,7 +38,7 @@ def client_for(
     config: Mapping[str, object] | None = None,
     timeout_s: float = DEFAULT_TIMEOUT,
 ) -> SidecarClient:
-    """A client that starts its sidecar when it is entered; what that writes to stderr is kept for errors."""
+    """A client that starts its sidecar when it is entered; the end of its stderr is kept for errors."""
     return SidecarClient.start(
         sidecar_command(common),
         engine=engine,
@@ -48,12 +48,12 @@ def client_for(
         env=absolute_path(os.environ),
         config=config,
         timeout_s=timeout_s,
-        on_stderr=_keep_quiet,
+        on_stderr=_ignore,
     )
 
 
 def with_client(client: SidecarClient, work: Callable[[SidecarClient], Awaitable[T]]) -> T:
-    """What `work` makes with the open client."""
+    """Open the client, run `work` with it, and return the result."""
 
     async def inside() -> T:
         async with client:
@@ -71,7 +71,7 @@ def with_fresh_sidecar(
     namespace: str | None = None,
     config: Mapping[str, object] | None = None,
 ) -> T:
-    """What `work` makes with a sidecar whose state is thrown away, unless a state directory is named."""
+    """Run `work` with a sidecar on a temporary state directory, unless `--state-dir` names one."""
 
     def run(placed: Common) -> T:
         client = client_for(
@@ -85,6 +85,6 @@ def with_fresh_sidecar(
         return run(common._replace(state_dir=Path(folder)))
 
 
-def _keep_quiet(line: str) -> None:
+def _ignore(line: str) -> None:
     """The client keeps the last lines itself."""
     del line

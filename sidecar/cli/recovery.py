@@ -1,4 +1,4 @@
-"""`context-sidecar db recover`: every readable message of a damaged store, and a report of what is lost."""
+"""`context-sidecar db recover`: save every readable message of a damaged store, and report the losses."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from sidecar.store.sqlite.upkeep.copying import add_secrets, leftovers
 from sidecar.store.stored import StoredMessage
 
 _MOST = 20
-"""Incomplete sessions that people are told of one by one."""
-_INSTEAD = "restore what pg_dump wrote; PostgreSQL recovers from crashes by itself"
+"""Maximum number of incomplete sessions printed one by one."""
+_INSTEAD = "restore a dump by pg_dump; PostgreSQL recovers from crashes by itself"
 
 
 class SessionReport(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What is left of one session that has lost something."""
+    """A session that has lost messages, and what is left of it."""
 
     namespace: str
     session_id: str
     saved: int
     lost: int | None
-    """`None` where nobody knows, because the session's own row is lost."""
+    """`None` if unknown, because the session's own row is lost."""
     damaged: int = 0
-    """Messages that are there, but no JSON text any more."""
+    """Messages that exist but are no longer valid JSON."""
 
 
 class Recovery(Struct, rename="camel"):
-    """What was saved, and what was not."""
+    """The result of a recovery: what was saved, and what was not."""
 
     sessions: int = 0
     messages: int = 0
@@ -56,7 +56,7 @@ class Recovery(Struct, rename="camel"):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is known to be lost."""
+        """Whether no loss is known."""
         return not (self.lost or self.damaged or self.unreadable_rows or self.incomplete)
 
 
@@ -66,28 +66,28 @@ class Recovery(Struct, rename="camel"):
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the lines to a new file.",
+    help="Write the messages to a new file.",
 )
 @click.option(
     "--to",
     "store",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="STORE",
-    help="Make a new store of them.",
+    help="Write the messages to a new store.",
 )
 @common_options
 def recover(common: Common, file: Path | None, out: Path | None, store: Path | None) -> int:
     """Save every readable message of FILE (default: the configured store), which is never changed.
 
-    Messages are written as lines of JSON: to standard output, to --out, or into a new store by --to. The
-    report tells what is lost; then the exit code is 1. Summaries, pins and settings are not saved.
+    Messages are written as lines of JSON to standard output or to --out, or into a new store with --to. If
+    anything is lost, the report lists it and the exit code is 1. Summaries, pins and settings are not saved.
     """
     damaged = file or target_of(common).file(_INSTEAD)
     for made in (out, store):
         if made is not None and (found := leftovers(made)):
-            raise CommandFailed(f"{found[-1]} is there already (name a new file)")
+            raise CommandFailed(f"{found[-1]} exists already (name a new file)")
     if common.json and out is None and store is None:
-        raise CommandFailed("--json is for the report: name --out or --to for the messages")
+        raise CommandFailed("--json writes the report to standard output: add --out or --to for the messages")
     with store_failures(), shown_progress(quiet=common.json) as progress:
         report = _recovered(damaged, out, store, progress)
     if common.json:
@@ -143,7 +143,7 @@ def _written(
     tally: _Tally,
     reader: Dialect,
 ) -> Iterator[StoredMessage]:
-    """The messages that are sound, each after its line is written; those that are not get a line alone."""
+    """Write a line for every message, and yield the sound ones."""
     for message in messages:
         sound = is_json(message.body)
         if lines is not None:
@@ -177,26 +177,24 @@ def _print(report: Recovery) -> None:
     out = console(stderr=True)
     out.print(f"Saved {report.messages:,} messages of {report.sessions:,} sessions.")
     if report.complete:
-        out.print("Nothing is known to be lost.")
+        out.print("No losses were found.")
         return
     if report.unreadable_rows:
-        out.print(f"{report.unreadable_rows:,} rows cannot be read any more.")
+        out.print(f"{report.unreadable_rows:,} rows are unreadable.")
     if report.damaged:
-        out.print(
-            f"{report.damaged:,} messages are damaged; their lines have what is left as damagedMessage."
-        )
+        out.print(f"{report.damaged:,} messages are damaged; their lines have the rest as damagedMessage.")
     if report.incomplete:
-        out.print("Sessions that lack something:")
+        out.print("Incomplete sessions:")
     for session in report.incomplete[:_MOST]:
         lost = "an unknown number" if session.lost is None else f"{session.lost:,}"
-        said = f"  {session.session_id} ({session.namespace}): {session.saved:,} saved, {lost} lost"
-        out.print(said + (f", {session.damaged:,} damaged" if session.damaged else ""), soft_wrap=True)
+        line = f"  {session.session_id} ({session.namespace}): {session.saved:,} saved, {lost} lost"
+        out.print(line + (f", {session.damaged:,} damaged" if session.damaged else ""), soft_wrap=True)
     if len(report.incomplete) > _MOST:
         out.print(f"  and {len(report.incomplete) - _MOST:,} more (--json lists them all)")
 
 
 class Filling:
-    """Open while it is entered; everything put in is on the disk when it is left."""
+    """A new store to fill, open inside its with-block; everything is on disk when the block ends."""
 
     def __init__(self, path: Path) -> None:
         self._runner = asyncio.Runner()
@@ -214,5 +212,5 @@ class Filling:
         self._runner.close()
 
     def put(self, owner: Owner, messages: Iterator[StoredMessage]) -> None:
-        """Keep the messages of one session."""
+        """Store the messages of one session."""
         self._runner.run(refill(self._store, owner, messages))

@@ -1,4 +1,4 @@
-"""`context-sidecar replay`: a recorded session through the real process."""
+"""`context-sidecar replay`: replay a recorded session through a real sidecar process."""
 
 from __future__ import annotations
 
@@ -36,29 +36,35 @@ from sidecar.messages.importers.documents import FORMATS
     "--format",
     "format",
     type=click.Choice(FORMATS),
-    help="Format of the transcript (default: found out from the file).",
+    help="Format of the transcript (default: detected).",
 )
 @click.option(
     "--style",
     type=click.Choice(("ingest", "commit")),
     default="ingest",
     show_default=True,
-    help="Tell each message when it happens, or commit whole turns and send the transcript along.",
+    help="Ingest each message as it happens, or commit whole turns and send the transcript along.",
 )
 @click.option(
     "--assemble-every-call/--assemble-once-per-turn",
     "every_call",
     default=True,
-    help="Ask before every call of the model (default), or only before the first one of a turn.",
+    help="Assemble before every model call (default), or only before the first one of a turn.",
 )
 @click.option(
-    "--compaction/--no-compaction", default=True, help="Compact when preflight says so (default), or never."
+    "--compaction/--no-compaction",
+    default=True,
+    help="Compact when preflight asks for it (default), or never.",
 )
-@click.option("--exact", is_flag=True, help="Fail where tokens cannot be counted exactly (extra `tokens`).")
+@click.option("--exact", is_flag=True, help="Fail if tokens cannot be counted exactly (extra `tokens`).")
 @click.option("--session", metavar="ID", help="Id of the session (default: the name of the file).")
 @price_option
 @click.option(
-    "--rows", type=click.IntRange(2), default=24, show_default=True, help="Most rows of the table of turns."
+    "--rows",
+    type=click.IntRange(2),
+    default=24,
+    show_default=True,
+    help="Maximum number of rows in the table of turns.",
 )
 @common_options
 def command(
@@ -78,12 +84,12 @@ def command(
     """Replay a recorded session as an agent runtime would, and judge every answer.
 
     A fresh sidecar receives the messages one by one, and assembles the context wherever the recorded runtime
-    called its model. Each answer is checked independently: valid for the provider, within the budget by a
-    count of its own, every message byte for byte. The exit code is 1 if a check fails.
+    called its model. Each answer is checked independently: it must be valid for the provider, within the
+    budget by a separate token count, and byte for byte. The exit code is 1 if a check fails.
 
     A message is synthetic if the sidecar wrote it, such as a summary. The epoch rises when older messages
     make room; until then each answer extends the previous one. Refusing a budget is needless if the smallest
-    valid answer would have fitted.
+    valid answer would have fit.
 
     With several engines, one table compares them: tokens, cost with cache prices, prefix, time, and how many
     of the values that later calls used were still in view.

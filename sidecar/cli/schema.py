@@ -1,4 +1,4 @@
-"""`context-sidecar schema`: the files that are made from the protocol's types."""
+"""`context-sidecar schema`: write or check the files generated from the protocol's types."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sidecar.cli.failures import FAILURE, OK
 
 
 @click.command("schema")
-@click.option("--check", is_flag=True, help="Write nothing; fail where a file differs from the source.")
+@click.option("--check", is_flag=True, help="Write nothing; fail if a file is out of date.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Root below which the files are (default: the repository, where this runs from one).",
+    help="Root folder of the files (default: the repository, if this runs from one).",
 )
 def command(check: bool, out: Path | None) -> int:
-    """Write the schema and whatever else is made from the protocol's types.
+    """Write the schema and the other files generated from the protocol's types.
 
-    Outside of a repository, and without --out, the JSON Schema goes to standard output.
+    Outside a repository and without --out, print the JSON Schema to standard output.
     """
     root = out or _repository()
     if root is None:
@@ -42,6 +42,6 @@ def command(check: bool, out: Path | None) -> int:
 
 
 def _repository() -> Path | None:
-    """The root of the repository that this package is run from."""
+    """The root of the repository that contains this package, if any."""
     root = Path(sidecar.__file__).resolve().parent.parent
     return root if (root / "pyproject.toml").is_file() and (root / "spec").is_dir() else None

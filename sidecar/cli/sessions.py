@@ -1,4 +1,4 @@
-"""`context-sidecar sessions`: looking at stored sessions, exporting and deleting them."""
+"""`context-sidecar sessions`: list, show, export, import and delete stored sessions."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from sidecar.protocol.session import GetSessionResult, SessionEntry
 from sidecar.protocol.times import format_rfc3339
 
 AT_ONCE = 100
-"""Messages that are on their way at once while a session is imported."""
+"""Number of concurrent ingest requests during an import."""
 EXCERPT = 100
-"""Characters of a message that `show` prints."""
+"""Maximum length of a message in `show`, in characters."""
 
 
 @click.group("sessions")
 def command() -> None:
-    """Look at stored sessions, export, import or delete them."""
+    """List, show, export, import or delete stored sessions."""
 
 
 @command.command("list")
 @click.option(
-    "--limit", default=100, show_default=True, type=click.IntRange(1), help="Most sessions to list."
+    "--limit", default=100, show_default=True, type=click.IntRange(1), help="Maximum number of sessions."
 )
 @namespace_option
 @common_options
@@ -67,10 +67,10 @@ def list_sessions(common: Common, limit: int, namespace: str) -> int:
 @command.command("savings", short_help="Show what the gateway saved, by session.")
 @common_options
 def savings(common: Common) -> int:
-    """Show what the gateway saved, session by session, by the provider's own counts.
+    """Show what the gateway saved in each session, by the provider's own counts.
 
-    `wanted` is what the program would have sent, `sent` what went upstream; `cache` is the part of that which
-    the provider read from its cache. A cut is a compaction that the program did not have to make.
+    `wanted` is what the program would have sent, `sent` what went upstream, and `cache` the part of `sent`
+    that the provider read from its cache. `cuts` counts compactions that the program did not have to make.
     """
     from sidecar.cli.target import settings_of
     from sidecar.gateway.savings import read, summed
@@ -104,12 +104,12 @@ def savings(common: Common) -> int:
 @command.command("show")
 @click.argument("session_id")
 @click.option(
-    "--last", default=10, show_default=True, type=click.IntRange(0), help="Newest messages to show."
+    "--last", default=10, show_default=True, type=click.IntRange(0), help="Number of newest messages."
 )
 @namespace_option
 @common_options
 def show(common: Common, session_id: str, last: int, namespace: str) -> int:
-    """Show the facts of a session and its newest messages."""
+    """Show a session's metadata and its newest messages."""
 
     async def ask(client: SidecarClient) -> tuple[GetSessionResult, list[StoredMessage]]:
         facts = await client.session(session_id)
@@ -143,7 +143,7 @@ def show(common: Common, session_id: str, last: int, namespace: str) -> int:
 @namespace_option
 @common_options
 def receipts(common: Common, session_id: str, namespace: str) -> int:
-    """List what the newest compactions of a session did."""
+    """List the newest compactions of a session and what each did."""
 
     async def ask(client: SidecarClient) -> list[Raw]:
         return await client.receipts(session_id)
@@ -169,14 +169,14 @@ def receipts(common: Common, session_id: str, namespace: str) -> int:
     type=click.Choice(["lines", "flo"]),
     default="lines",
     show_default=True,
-    help="lines: one message a line. flo: context.json (whole history) and context.terse.json (its tags).",
+    help="lines: one message per line. flo: context.json (whole history) and context.terse.json (its tags).",
 )
 @namespace_option
 @common_options
 def export(common: Common, session_id: str, out: Path | None, shape: str, namespace: str) -> int:
-    """Write the messages of a session, one JSON text a line, as the host sent them.
+    """Write the messages of a session as the host sent them, one JSON text per line.
 
-    With --json one document that also has ids, turns and times. `sessions import` reads --format flo back.
+    With --json, write one document with ids, turns and times. `sessions import` reads all of these back.
     """
 
     async def ask(client: SidecarClient) -> tuple[str, list[StoredMessage]]:
@@ -191,7 +191,9 @@ def export(common: Common, session_id: str, out: Path | None, shape: str, namesp
         if common.json:
             print_json({"messages": len(messages), "files": list(map(str, files))})
         else:
-            console(stderr=True).print(f"{len(messages)} messages are in {' and '.join(map(str, files))}.")
+            console(stderr=True).print(
+                f"{len(messages)} messages written to {' and '.join(map(str, files))}."
+            )
         return OK
     if common.json:
         data = _document(session_id, message_format, messages)
@@ -209,16 +211,17 @@ def export(common: Common, session_id: str, out: Path | None, shape: str, namesp
 
 @command.command("import", short_help="Store a transcript, an export or an archive.")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--session", "session_id", metavar="ID", help="Name of the session (default: as in the file).")
+@click.option("--session", "session_id", metavar="ID", help="Id of the session (default: as in the file).")
 @namespace_option
 @common_options
 def import_session(common: Common, path: Path, session_id: str | None, namespace: str) -> int:
-    """Store what `sessions export`, `db prune --archive` or `db recover` wrote, or a transcript.
+    """Store the output of `sessions export`, `db prune --archive` or `db recover`, or a transcript.
 
-    PATH may be a folder of `--format flo`, an archive, an export, or a session file or message list of any
-    format that `replay` reads; each conversation of a ChatGPT or claude.ai export becomes a session. Ids,
+    PATH is a folder written with `--format flo`, an archive, an export, or a session file or message list in
+    any format that `replay` reads; each conversation of a ChatGPT or claude.ai export becomes a session. Ids,
     turns and times are kept if the file has them. Messages that a session already has are not stored again.
-    Text that the exporting store wrote, such as memory in a user's message, is left out: archives, recovered
+
+    Text that the exporting store added, such as memory in a user message, is left out: archives, recovered
     lines and exports with `--json` or `--format flo` mark it.
     """
     from sidecar.cli.flo_files import Context, read_sessions, without_tag
@@ -229,12 +232,12 @@ def import_session(common: Common, path: Path, session_id: str | None, namespace
     if session_id is not None and len(found) > 1:
         raise CommandFailed(f"{path.name} has {counted(len(found), 'session')}: --session can name only one")
 
-    def told(context: Context, target: str) -> int:
-        spoken = dialect(context.message_format)
-        said = [(without_issued(spoken, bytes(e.message), e.issued), e) for e in context.messages]
-        messages = [(body, entry) for body, entry in said if body is not None]
+    def stored_in(target: str, context: Context) -> int:
+        own = dialect(context.message_format)
+        bodies = [(without_issued(own, bytes(e.message), e.issued), e) for e in context.messages]
+        messages = [(body, entry) for body, entry in bodies if body is not None]
 
-        async def tell(client: SidecarClient) -> int:
+        async def ingest(client: SidecarClient) -> int:
             stored = 0
             for start in range(0, len(messages), AT_ONCE):
                 answers = await asyncio.gather(
@@ -253,20 +256,20 @@ def import_session(common: Common, path: Path, session_id: str | None, namespace
             return stored
 
         client = client_for(common, engine="full", message_format=context.message_format, namespace=namespace)
-        return with_client(client, tell)
+        return with_client(client, ingest)
 
     documents: list[dict[str, object]] = []
     for context, terse in found:
         target = session_id or context.session_id
-        stored, lacking = told(context, target), without_tag(context, terse)
+        stored, lacking = stored_in(target, context), without_tag(context, terse)
         documents.append({"sessionId": target, "imported": stored, "withoutTag": lacking})
         if common.json:
             continue
         out = console(stderr=True)
-        out.print(f"{stored} of {counted(len(context.messages), 'message')} are new in the session {target}.")
+        out.print(f"Session {target}: stored {stored} of {counted(len(context.messages), 'message')}.")
         if lacking:
             summaries = counted(len(lacking), "summary", "summaries")
-            out.print(f"{summaries} without a message: not stored.")
+            out.print(f"Not stored: {summaries} without a message.")
     if common.json:
         print_json(documents[0] if len(documents) == 1 else {"sessions": documents})
     return OK
@@ -274,7 +277,7 @@ def import_session(common: Common, path: Path, session_id: str | None, namespace
 
 @command.command("delete")
 @click.argument("session_id")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @namespace_option
 @common_options
 def delete(common: Common, session_id: str, yes: bool, namespace: str) -> int:
@@ -289,7 +292,7 @@ def delete(common: Common, session_id: str, yes: bool, namespace: str) -> int:
     if common.json:
         print_json({"deleted": deleted})
     elif deleted:
-        console().print(f"The session {session_id} is erased.")
+        console().print(f"Erased the session {session_id}.")
     else:
         console(stderr=True).print(f"There is no session {session_id} in the namespace {namespace}.")
     return OK if deleted else FAILURE
@@ -327,7 +330,7 @@ class _Receipt(Struct, rename="camel"):
 
 
 def rows_of(receipts: Sequence[Raw]) -> list[tuple[str, ...]]:
-    """One row a compaction, oldest first."""
+    """One row per compaction, oldest first."""
     return [_row(json.decode(receipt, type=_Receipt)) for receipt in receipts]
 
 

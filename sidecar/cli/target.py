@@ -1,4 +1,4 @@
-"""The configured store and settings that a command is about."""
+"""The configured settings and store that a command works on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Target(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it in front of people; no password is in it."""
+        """A name for people, without any password."""
         return str(self.path) if self.path is not None else "the PostgreSQL store"
 
     def file(self, instead: str) -> Path:
@@ -33,15 +33,15 @@ class Target(NamedTuple):
             CommandFailed: the store is on a server; `instead` says what to do there.
         """
         if self.path is None:
-            raise CommandFailed(f"this is for stores in a file; for PostgreSQL {instead}")
+            raise CommandFailed(f"this command is for stores in a file; for PostgreSQL, {instead}")
         return self.path
 
 
 def settings_of(common: Common) -> Settings:
-    """The settings by which a sidecar would be started.
+    """The settings with which a sidecar would start.
 
     Raises:
-        CommandFailed: the configuration is wrong.
+        CommandFailed: the configuration is invalid.
     """
     environ = dict(os.environ)
     if common.state_dir is not None:
@@ -56,12 +56,12 @@ def target_of(common: Common) -> Target:
     """The store that the configuration names.
 
     Raises:
-        CommandFailed: the configuration is wrong, or keeps nothing beyond the process.
+        CommandFailed: the configuration is invalid, or the store is in memory.
     """
     settings = settings_of(common)
     store = settings.store
     if store.kind == "memory":
-        raise CommandFailed("store.kind is memory: nothing is kept that could be looked after")
+        raise CommandFailed("store.kind is memory: there is no stored data to work on")
     if store.kind == "postgres":
         if store.url is None:
             raise CommandFailed(
@@ -69,14 +69,14 @@ def target_of(common: Common) -> Target:
             )
         return Target(None, store.url, settings)
     path = store.path or settings.state_dir / "context.db"
-    # What SQLite writes aside while it works holds messages too, and stays in the private directory.
+    # SQLite's temporary files hold messages too, so keep them in the private directory.
     os.environ.setdefault("SQLITE_TMPDIR", str(path.parent))
     return Target(path, None, settings)
 
 
 @contextmanager
 def store_failures() -> Generator[None]:
-    """Turns what a store raises into one line with its hint."""
+    """Convert a store's exceptions to `CommandFailed`, with the hint."""
     from sidecar.store.errors import StoreUnavailable
 
     try:

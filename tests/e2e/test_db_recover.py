@@ -142,4 +142,4 @@ def test_lines_go_to_standard_output_and_the_report_does_not(stored: tuple[Path,
     path, _ = stored
     done = run_cli("db", "recover", state_dir=path.parent)
     assert len([json.loads(line) for line in done.stdout.splitlines()]) == 160
-    assert "Nothing is known to be lost" in done.stderr
+    assert "No losses were found" in done.stderr

@@ -21,11 +21,11 @@ def test_a_newcomers_way_from_nothing_to_a_checked_engine(shell: Shell) -> None:
     shell.run("engines", "new", "my_engine")
     assert "linked my-engine" in shell.run("engines", "link", "my_engine")
     assert "my-engine is selected" in shell.run("engines", "use", "my-engine")
-    assert "a turn came out of my-engine" in shell.run("doctor")
+    assert "my-engine answered a turn" in shell.run("doctor")
     assert "0 failed" in shell.run("engines", "check", "my-engine")
     assert "my-engine" in shell.run("engines", "list")
     assert "legacy is now" in shell.run("engines", "unlink", "my-engine")
-    assert "a turn came out of legacy" in shell.run("doctor")
+    assert "legacy answered a turn" in shell.run("doctor")
 
 
 def test_the_environment_restricts_which_engines_are_found(shell: Shell) -> None:
@@ -69,7 +69,7 @@ def test_a_package_is_installed_and_removed_and_the_slot_does_not_dangle(tmp_pat
     said = shell.run("engines", "install", str(wheel), "--no-index", "--no-deps")
     assert "installed wheeled (wheeled-engine 1.0)" in said
     shell.run("engines", "use", "wheeled")
-    assert "a turn came out of wheeled" in shell.run("doctor")
+    assert "wheeled answered a turn" in shell.run("doctor")
     gone = shell.run("engines", "uninstall", "wheeled")
     assert "removed wheeled-engine with wheeled" in gone and "legacy is now" in gone
-    assert "a turn came out of legacy" in shell.run("doctor")
+    assert "legacy answered a turn" in shell.run("doctor")

@@ -40,7 +40,7 @@ def test_an_engine_of_another_environment_serves_where_its_python_is_named(shell
     assert "wheeled" not in shell.run("engines", "list")
     name(shell, other)
     said = shell.run("doctor")
-    assert "a turn came out of wheeled" in said
+    assert "wheeled answered a turn" in said
     assert f"engines from outside run in {other}, set by engines.python" in said
     assert "package wheeled-engine 1.0" in shell.run("engines", "show", "wheeled")
 

@@ -96,4 +96,4 @@ def test_the_wheel_installs_into_an_empty_environment_and_works(tmp_path: Path, 
     subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True, timeout=300)
     subprocess.run([*pip, str(built("*.whl"))], check=True, timeout=100)
     said = bare.run(python.with_name("context-sidecar"), "doctor")
-    assert "a turn came out of default" in said and "WRONG" not in said
+    assert "default answered a turn" in said and "WRONG" not in said

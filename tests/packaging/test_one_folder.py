@@ -20,7 +20,7 @@ def test_the_demo_runs_without_a_python(program: Path, bare: Bare) -> None:
 
 def test_the_doctor_finds_nothing_wrong_and_counts_exactly(program: Path, bare: Bare) -> None:
     said = bare.run(program, "doctor")
-    assert "a turn came out of default" in said and "WRONG" not in said
+    assert "default answered a turn" in said and "WRONG" not in said
     assert "counted exactly" in said
     assert "there is no python3" in said, "the doctor says that engines from outside need a Python"
 
@@ -70,7 +70,7 @@ def test_an_engine_from_outside_is_refused_without_a_python_and_told_how(program
 
 def test_an_engine_from_outside_runs_in_the_named_python(program: Path, bare: Bare, engine: Path) -> None:
     said = bare.run(program, "doctor", "--config", selected(bare, engine))
-    assert "a turn came out of wheeled" in said
+    assert "wheeled answered a turn" in said
     assert f"engines from outside run in {engine}, set by engines.python" in said
 
 
@@ -78,13 +78,13 @@ def test_an_engine_from_outside_runs_in_the_active_environment(
     program: Path, bare: Bare, engine: Path
 ) -> None:
     said = bare.run(program, "doctor", "--config", selected(bare), PATH=str(engine.parent))
-    assert "a turn came out of wheeled" in said and "found on PATH" in said
+    assert "wheeled answered a turn" in said and "found on PATH" in said
 
 
 def test_a_built_in_engine_can_have_a_process_of_its_own(program: Path, bare: Bare) -> None:
     config = bare.folder / "config.toml"
     config.write_text("[plugins.entries.default]\nisolation = 'process'\n", encoding="utf-8")
-    assert "a turn came out of default" in bare.run(program, "doctor", "--config", config)
+    assert "default answered a turn" in bare.run(program, "doctor", "--config", config)
 
 
 def message(text: str) -> dict[str, str]:

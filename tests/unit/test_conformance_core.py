@@ -109,7 +109,7 @@ def test_a_warning_leaves_the_report_good() -> None:
 
 
 def test_an_unknown_capability_or_pattern_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"height \(there are: depth, speed\)"):
+    with pytest.raises(ValueError, match=r"height \(known: depth, speed\)"):
         report(declared=("height",))
     with pytest.raises(ValueError, match="nothing like it"):
         report("nothing like it")
