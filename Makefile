@@ -150,9 +150,16 @@ licences: $(INSTALLED) ## Write the list of dependencies in SECURITY.md
 dist: .tools/dist/.installed ## Build what is published into dist/: wheel, npm tarballs, program, checksums
 	@.tools/dist/$(SCRIPTS)/python .ci/dist
 
+# No wheels for musl are published of these: the build for it estimates tokens, and has no regular expressions.
+WITHOUT_MUSL_WHEEL := google-re2 toktok-rs
+FOR_MUSL := import re, sys, sysconfig; lock, *without = sys.argv[1:]; \
+	musl = 'musl' in (sysconfig.get_config_var('SOABI') or ''); \
+	print(*(each for each in re.split(r'(?m)^(?=\S)', open(lock).read()) if not musl or each.split('==')[0] not in without), sep='')
+
 .tools/dist/.installed: .ci/dist.lock | $(BIN)/python
 	@$(BIN)/python -m venv --clear .tools/dist
-	@.tools/dist/$(SCRIPTS)/python -m pip install --quiet --no-deps --require-hashes -r .ci/dist.lock
+	@.tools/dist/$(SCRIPTS)/python -c "$(FOR_MUSL)" .ci/dist.lock $(WITHOUT_MUSL_WHEEL) >.tools/dist/lock
+	@.tools/dist/$(SCRIPTS)/python -m pip install --quiet --no-deps --require-hashes -r .tools/dist/lock
 	@touch $@
 
 bench: $(INSTALLED) ## Measure speed and memory

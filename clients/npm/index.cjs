@@ -5,7 +5,7 @@ const { dirname, join } = require("node:path");
 
 const { version } = require("./package.json");
 
-const PLATFORMS = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"];
+const PLATFORMS = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "linux-x64-musl", "win32-x64"];
 
 class ProgramMissing extends Error {
   name = "ProgramMissing";
@@ -13,22 +13,30 @@ class ProgramMissing extends Error {
 
 function program() {
   const platform = `${process.platform}-${process.arch}`;
-  const name = `@context-sidecar/${platform}`;
-  let manifest;
-  try {
-    manifest = require.resolve(`${name}/package.json`);
-  } catch {
+  // npm installs the one that fits the C library.
+  const names = [platform, `${platform}-musl`].filter((each) => PLATFORMS.includes(each)).map((each) => `@context-sidecar/${each}`);
+  const name = names.find(isInstalled);
+  if (name === undefined) {
     throw new ProgramMissing(
-      PLATFORMS.includes(platform)
-        ? `The package ${name}, which holds the program, is not installed: install its tarball with that of context-sidecar.`
+      names.length > 0
+        ? `The package ${names.join(" or ")}, which holds the program, is not installed: install its tarball with that of context-sidecar.`
         : `There is no build for ${platform}. Install the Python package instead.`,
     );
   }
+  const manifest = require.resolve(`${name}/package.json`);
   const found = require(manifest).version;
   if (found !== version) {
     throw new ProgramMissing(`context-sidecar is ${version}, but ${name} is ${found}: install the same version of both.`);
   }
   return join(dirname(manifest), "context-sidecar", process.platform === "win32" ? "context-sidecar.exe" : "context-sidecar");
+}
+
+function isInstalled(name) {
+  try {
+    return require.resolve(`${name}/package.json`) !== "";
+  } catch {
+    return false;
+  }
 }
 
 module.exports = { program, ProgramMissing };

@@ -59,9 +59,18 @@ export function launched(path: string): string | undefined {
 }
 
 function programBeside(launcher: string): string | undefined {
-  const manifest = createRequire(launcher).resolve(`@context-sidecar/${process.platform}-${process.arch}/package.json`);
-  const program = join(dirname(manifest), PROGRAM, PROGRAM + ENDING);
-  return isProgram(program) ? program : undefined;
+  const { resolve } = createRequire(launcher);
+  const platform = `@context-sidecar/${process.platform}-${process.arch}`;
+  // npm installs the one that fits the C library.
+  for (const name of [platform, `${platform}-musl`]) {
+    try {
+      const program = join(dirname(resolve(`${name}/package.json`)), PROGRAM, PROGRAM + ENDING);
+      if (isProgram(program)) return program;
+    } catch {
+      // It is not installed.
+    }
+  }
+  return undefined;
 }
 
 function findInPath(env: NodeJS.ProcessEnv): string | undefined {

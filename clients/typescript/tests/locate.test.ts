@@ -35,6 +35,11 @@ test("a plugin finds the build that npm has installed beside it, before one in P
   assert.deepEqual(locateSidecar(undefined, { PATH: bin }, plugin), [program, "serve"]);
 });
 
+test("a plugin finds the build for musl where npm has installed that one", (t) => {
+  const { plugin, program } = installed(t, `${PLATFORM}-musl`);
+  assert.deepEqual(locateSidecar(undefined, { PATH: "" }, plugin), [program, "serve"]);
+});
+
 test("a launcher in PATH gives way to the program that it would start", (t) => {
   const { bin, program } = installed(t, PLATFORM);
   assert.deepEqual(locateSidecar(undefined, { PATH: bin }, "/nowhere/index.js"), [program, "serve"]);
