@@ -97,7 +97,7 @@ class Parking:
         return size + _OVERHEAD
 
     def add(self, parked: Parked) -> None:
-        """Park a message behind the others."""
+        """Append a message."""
         self.queue.append(parked)
         self.bytes += self.cost(parked.size)
         if parked.id is not None:

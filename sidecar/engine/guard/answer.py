@@ -90,7 +90,7 @@ class Guard:
         spared: Collection[str] = (),
         least: int = 0,
     ) -> bool:
-        """Replace dispensable parts of these entries, if that saves at least `least` tokens.
+        """Replace old results and images of these entries, if that saves at least `least` tokens.
 
         Messages whose ids are in `spared` stay. Returns whether anything was replaced.
         """
@@ -247,7 +247,7 @@ class Guard:
 
 
 def _mates(readings: Sequence[Reading]) -> Sequence[int]:
-    """Indices of the messages that form a unit with the last one, without itself."""
+    """Indices of the messages that form a unit with the last one, which is not included."""
     last = len(readings) - 1
     return next(unit.indices[:-1] for unit in units(readings) if unit.indices[-1] == last)
 

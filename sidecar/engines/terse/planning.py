@@ -194,7 +194,7 @@ class Planner:
         return Plan(window, log, tokens, self._state(newest, window.cut, state))
 
     def _state(self, newest: Newest, cut: str | None, before: WindowState) -> WindowState:
-        """What is kept of a window that begins at `cut`."""
+        """The state to store for a window that begins at `cut`."""
         turns, slack = self._recent
         at = newest.index_of(cut) if cut else None
         if cut is None or at is None or (at == newest.last(turns) and not slack):

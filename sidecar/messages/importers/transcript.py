@@ -121,7 +121,7 @@ class Text:
     def __init__(self, lines: list[bytes], ending: bytes, size: int, kept: Kept) -> None:
         """Use `Text.of`."""
         self.lines = lines
-        """One more line than line breaks; without their breaks if `ending` is LF, else with them."""
+        """The lines, one more than there are line breaks; with their breaks only if `ending` is empty."""
         self.ending = ending
         """LF if every line break is LF, else empty."""
         self.size = size
