@@ -26,10 +26,10 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export VENV
 
-.PHONY: help demo test test-hosts lint audit licences dist bench bench-hosts soak schema venv lock clean
-.PHONY: host-python host-browser host-frameworks host-neovim host-typescript host-openclaw host-pi host-vscode test-vscode schema-generators
+.PHONY: help demo test test-hosts lint audit licences dist bench bench-frameworks bench-hosts soak schema venv lock clean
+.PHONY: host-python host-browser host-frameworks host-neovim host-typescript host-openclaw host-opencode host-pi host-vscode test-vscode schema-generators
 .PHONY: host-packaging host-roots workflows go-client rust-client
-.PHONY: client-library openclaw-plugin pi-extension vscode-extension vscode-parts
+.PHONY: client-library openclaw-plugin opencode-plugin pi-extension vscode-extension vscode-parts
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -62,6 +62,9 @@ host-typescript: $(INSTALLED) client-library
 
 host-openclaw: $(INSTALLED) openclaw-plugin
 	cd clients/openclaw && npm run check && npm test && npm run test-hosts
+
+host-opencode: $(INSTALLED) opencode-plugin
+	cd clients/opencode && npm run check && npm run test-hosts
 
 host-frameworks: $(INSTALLED) .tools/frameworks/.installed
 	$(BIN)/pyright -p .ci/pyright-frameworks.json --pythonpath .tools/frameworks/bin/python
@@ -123,6 +126,9 @@ client-library: clients/typescript/node_modules/.installed
 openclaw-plugin: client-library clients/openclaw/node_modules/.installed ## Build the plugin for OpenClaw into clients/openclaw/dist
 	cd clients/openclaw && npm run build
 
+opencode-plugin: client-library clients/opencode/node_modules/.installed ## Build the plugin for opencode into clients/opencode/dist
+	cd clients/opencode && npm run build
+
 pi-extension: client-library clients/pi/node_modules/.installed ## Build the extension for pi into clients/pi/dist
 	cd clients/pi && npm run build
 
@@ -167,6 +173,9 @@ bench: $(INSTALLED) ## Measure speed and memory
 
 bench-hosts: $(INSTALLED) openclaw-plugin ## Measure turns in OpenClaw against its own engine (MESSAGES=, TURNS=, ENGINES=)
 	cd clients/openclaw && npm run bench
+
+bench-frameworks: $(INSTALLED) .tools/frameworks/.installed ## Measure what adapters for agent frameworks add to a call of the model
+	@PYTHONPATH=$(CURDIR) .tools/frameworks/bin/python -m tests.bench.frameworks $(ARGS)
 
 soak: $(INSTALLED) ## Run the long kill loops and load tests
 	@$(BIN)/pytest -q -m soak $(ARGS)
