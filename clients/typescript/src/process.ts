@@ -57,7 +57,8 @@ export class SidecarProcess {
   #letHostExit(): void {
     this.child.unref();
     for (const stream of [this.child.stdin, this.child.stdout, this.child.stderr]) {
-      (stream as unknown as Socket).unref();
+      // Bun, on which opencode runs, has no such method; its pipes do not keep a program alive.
+      (stream as unknown as Partial<Socket>).unref?.();
     }
   }
 
