@@ -54,7 +54,7 @@ WHAT = {
     "sliding-window": "sends the newest messages that fit, and drops older ones in blocks",
     "terse": "sends the last turns in full, and a log of one-line notes by the model for older ones",
     "lossless": "sends recent messages and a tree of summaries; every message can be looked up again",
-    "recall": "sends recent messages, and the parts of the history that match the question",
+    "recall": "sends what full sends, without pruning: old tool results stay whole",
 }
 """One line about each built-in engine."""
 

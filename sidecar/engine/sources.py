@@ -29,7 +29,7 @@ BUILT_IN = {
     "terse": "sidecar.engines.terse:TerseEngine",
     "lossless": "sidecar.engines.lossless:LosslessEngine",
     "default": "sidecar.engines.default:DefaultEngine",
-    "recall": "sidecar.engines.recall:RecallEngine",
+    "recall": "sidecar.engines.full:RecallEngine",
     "sliding-window": "sidecar.engines.sliding_window:SlidingWindowEngine",
 }
 """In the form of entry points; selecting a built-in engine thus reads no package metadata."""

@@ -33,7 +33,7 @@ class SlidingWindowSettings(EngineSettings):
 
 
 class RecallSettings(EngineSettings):
-    """Settings of `recall`."""
+    """Settings of `recall`, which is `full` without pruning."""
 
     compactTo: float = Field(default=defaults.COMPACT_TO, gt=0.05, lt=1)
     """Share of the budget filled after a compaction to `threshold`."""

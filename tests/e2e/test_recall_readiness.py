@@ -10,7 +10,7 @@ import pytest
 
 from sidecar.engine.entry import Entry
 from sidecar.engine.session import Session
-from sidecar.engines.recall import RecallEngine
+from sidecar.engines.full import RecallEngine
 from sidecar.server.background import readiness
 from tests.e2e.inner_host import InnerHost
 
