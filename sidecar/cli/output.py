@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 SHORT_CELL = 26
 """Columns up to this width are never wrapped, in characters; it fits a timestamp."""
+_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 UNBOUNDED = 100_000
 """Line width that counts as unlimited, in characters."""
 
@@ -46,7 +48,8 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, numbers
     from rich.measure import Measurement
     from rich.table import Table
 
-    cells = [list(row) for row in rows]
+    # Ids and names come from elsewhere: a terminal must obey none of what they hold.
+    cells = [[_COMMANDS.sub("\N{REPLACEMENT CHARACTER}", cell) for cell in row] for row in rows]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for position, title in enumerate(titles):
         side: Literal["right", "left"] = "right" if position in numbers else "left"

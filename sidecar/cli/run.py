@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +15,7 @@ from sidecar.cli.failures import CommandFailed
 from sidecar.cli.gateway import Options, gateway_options, listen, open_gateway, say
 from sidecar.cli.options import Common, common_options
 from sidecar.cli.own_sidecar import own_command
+from sidecar.cli.target import settings_of
 
 
 @click.command(
@@ -64,9 +64,9 @@ async def _run(common: Common, options: Options, program: Sequence[str], recall:
         except CannotRun as reason:
             raise CommandFailed(str(reason)) from None
         window = f"window {options.window}" if options.window else "window by model"
-        print(
-            f"context-sidecar: engine {options.engine}, {window}, gateway on 127.0.0.1:{port}",
-            file=sys.stderr,
+        say(
+            f"engine {options.engine}, {window}, gateway on 127.0.0.1:{port}, "
+            f"sessions in {settings_of(common).state_dir}"
         )
         try:
             child = await asyncio.create_subprocess_exec(*start.command, env=start.environment)

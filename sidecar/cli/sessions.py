@@ -56,9 +56,23 @@ def list_sessions(common: Common, limit: int, namespace: str) -> int:
     elif not entries:
         console(stderr=True).print(f"There are no sessions in the namespace {namespace}.")
     else:
+        # The gateway's keys are program and folder; many hosts have none.
+        has_keys = any(entry.session_key for entry in entries)
+        rows = (
+            [
+                e.session_id,
+                e.engine,
+                e.message_format,
+                str(e.message_count),
+                e.updated_at,
+                e.session_key or "",
+            ]
+            for e in entries
+        )
+        titles = ["session", "engine", "format", "messages", "last change", "key"]
         print_table(
-            ("session", "engine", "format", "messages", "last change"),
-            ((e.session_id, e.engine, e.message_format, str(e.message_count), e.updated_at) for e in entries),
+            titles if has_keys else titles[:-1],
+            rows if has_keys else (row[:-1] for row in rows),
             numbers=(3,),
         )
     return OK

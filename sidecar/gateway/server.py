@@ -327,7 +327,10 @@ class _Exchange:
         if copy is not None and self._request is not None and self._api is not None:
             usage = copy.usage()
             if upstream.status < 300 and (ended or usage is not None):
-                sizes = (len(self._body), len(self._sent))
+                # A handle is short, but what it stands for is what the program wants the model to see.
+                has_handle = self._request.handle is not None
+                wanted = max(len(self._body), len(self._sent) if has_handle else 0)
+                sizes = (wanted, len(self._sent))
                 self._gateway.answered(self._api, self._request, self._choice, usage, sizes)
         return answer
 

@@ -588,6 +588,16 @@ def test_what_goes_wrong_inside_is_told_without_a_key_or_a_traceback(
     assert "Traceback" not in said
 
 
+def test_a_handle_counts_as_what_it_stands_for_in_savings(gateway: Start, upstream: ModelApis) -> None:
+    running = gateway("--window", "64k")
+    history = [*CODEX_OPENING, *(item for number in range(10) for item in items(number))]
+    later = [CODEX_OPENING[0], compact(running, history), said("user", "Which ticket was it?")]
+    assert running.ask("/v1/responses", codex_body(later), CODEX)[0] == 200
+    running.close()
+    [row] = running.savings()
+    assert row["wanted"] >= row["sent"] == upstream.counted[-1].prompt
+
+
 def test_savings_agree_with_what_the_provider_counted(gateway: Start, upstream: ModelApis) -> None:
     running = gateway("--window", "16k")
     history = claude_session(running, 50)
@@ -619,7 +629,10 @@ def test_run_starts_a_program_with_the_gateway_and_ends_as_it_does(
     )
     assert done.returncode == 7
     assert msgspec.json.decode(done.stdout) == {"path": "/v1/models", "method": "GET"}
-    assert len(done.stderr.splitlines()) == 1, done.stderr
+    [line] = done.stderr.splitlines()
+    assert "engine lossless" in line
+    assert "window by model" in line
+    assert line.endswith(f"sessions in {tmp_path / 'state'}")
 
 
 @pytest.mark.parametrize(
@@ -692,6 +705,22 @@ async def _recalled(state: Path) -> Recalled:
 
 def _text_of(read: mcp.types.ReadResourceResult) -> str:
     return "".join(part.text for part in read.contents if isinstance(part, mcp.types.TextResourceContents))
+
+
+def test_the_list_of_sessions_names_program_and_folder(
+    gateway: Start, upstream: ModelApis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = gateway("--window", "16k")
+    claude_session(running, 3)
+    running.close()
+    monkeypatch.setenv("COLUMNS", "400")
+    [entry] = running.listed()
+    shown = subprocess.run(
+        [COMMAND, "sessions", "list", "--namespace", "gateway", "--state-dir", str(running.state)],
+        capture_output=True, text=True, timeout=LIMIT_S, check=True,
+    ).stdout  # fmt: skip
+    assert f"claude-code:{running.state.parent}" in shown
+    assert entry["sessionId"] in shown
 
 
 def test_an_editor_sees_the_sessions_of_the_gateway_and_what_the_model_would_see(

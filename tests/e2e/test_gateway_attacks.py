@@ -16,6 +16,7 @@ from aiohttp.test_utils import make_mocked_request
 from yarl import URL
 
 from sidecar.cli.gateway import say
+from sidecar.cli.output import print_table
 from sidecar.client import SidecarClient
 from sidecar.gateway.budget import Budgets
 from sidecar.gateway.content import MOST_PARTS, Unpacker, Unreadable
@@ -229,6 +230,13 @@ async def _asked_for_another(state: Path, here: Path, there: Path) -> tuple[str,
         with pytest.raises(mcp.MCPError) as refused:
             await client.read_resource("context-sidecar://session/foreign")
         return str(found), str(refused.value)
+
+
+def test_a_table_passes_no_command_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("session", "model"), [("s", "\x1b]0;owned\x07 [bold]m\x9b2J")])
+    shown = capsys.readouterr().out
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown)
+    assert "[bold]m" in shown
 
 
 def test_what_is_told_to_the_terminal_has_no_keys_and_no_commands_for_it(
