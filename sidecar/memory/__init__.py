@@ -1,4 +1,4 @@
-"""Memory sources and their coordination; what a source of one's own needs is imported from here."""
+"""Memory sources and their coordination; exports the names that third-party sources need."""
 
 from sidecar.memory.contract import (
     Fragment,

@@ -1,7 +1,7 @@
-"""What a memory source implements, what it is asked, and what it answers.
+"""The interface of memory sources: requests, fragments, and the services of the host.
 
 A source knows things that the model should see: notes, facts, earlier conversations, whatever a service
-remembers. It answers with fragments; what of them is shown, how, and how often, is not its business.
+remembers. It returns fragments; the sidecar decides which of them are shown, how, and how often.
 
     class Weather:
         name = "weather"
@@ -37,23 +37,23 @@ M = TypeVar("M", bound="BaseModel")
 InjectionPoint = Literal["session-start", "per-message"]
 
 HIGHEST = 100
-"""The priority of what is cut last."""
+"""The highest priority, which is cut last."""
 USUAL = 50
-"""The priority of a fragment that names none."""
+"""The default priority of a fragment."""
 
 
 class MemoryRequest(NamedTuple):
-    """Why a source is asked, and for whom."""
+    """A request for context: its purpose, and the agent and session it is for."""
 
     agent_id: str
-    """The agent whose memory is meant: stable over sessions, and never the name of a session."""
+    """The agent whose memory to use; stable across sessions, never a session's name."""
     injection_point: InjectionPoint
     token_budget: int
-    """Most tokens that all sources together may fill."""
+    """Token budget of all sources together."""
     session_id: str | None = None
     session_key: str | None = None
     prompt: str | None = None
-    """Text of the user that the memory should fit."""
+    """The user's text that the memory should match."""
     citations_mode: str | None = None
     """The host's wish for citations, such as `on`, `off` or `auto`."""
 
@@ -65,47 +65,47 @@ class Fragment(Struct, frozen=True, kw_only=True):
     priority: float = USUAL
     """0 to 100; the lowest is cut first."""
     tokens: float | None = None
-    """Size in tokens, where the source knows it."""
+    """Size in tokens, if the source knows it."""
     id: str | None = None
-    """Names the piece within its source: it is injected once a session, whatever its text."""
+    """Identifies the fragment within its source, so that a session gets it once, whatever its text."""
     label: str | None = None
     """Heading for the model and for people."""
     synthesize: bool = True
-    """False keeps the text verbatim, and away from any model that rewrites."""
+    """False keeps the text verbatim; no model sees or rewrites it."""
 
 
 class MemorySource(Protocol):
-    """A source of memory. It may be asked for several sessions at once, each time under a time limit.
+    """A source of memory, called for several sessions concurrently, each call with a time limit.
 
-    All sources share one thread: what blocks belongs into `SourceHost.run_blocking`.
+    All sources share one thread: use `SourceHost.run_blocking` for blocking work.
     """
 
     name: str
     injection_points: Sequence[InjectionPoint]
 
     async def get_context(self, request: MemoryRequest) -> Sequence[Fragment]:
-        """What the source has to say, best first; may be empty. Whatever it raises costs its answer."""
+        """The source's fragments, best first; may be empty. If it raises, its answer is dropped."""
         ...
 
 
 class EpisodeSearch(Protocol):
-    """Searches what a back end has taken."""
+    """Searches the episodes that a back end has received."""
 
     async def search(self, namespace: str, agent_id: str, query: str, limit: int) -> list[Remembered]:
-        """What fits best, best first.
+        """The best matches, best first.
 
         Raises:
-            OSError: the back end cannot be asked.
+            OSError: the back end cannot be reached.
         """
         ...
 
 
 class SourceHost(Protocol):
-    """What the sidecar offers a source; handed to its constructor."""
+    """Services of the sidecar for a source; passed to its constructor."""
 
     @property
     def namespace(self) -> str:
-        """Of all sessions in the store, those of this namespace are the host's."""
+        """The namespace of the host's sessions."""
         ...
 
     @property
@@ -115,28 +115,28 @@ class SourceHost(Protocol):
 
     @property
     def searching(self) -> SessionSearch:
-        """Finds in the stored sessions, by meaning too where that is at hand."""
+        """Searches the stored sessions, by meaning too if that is available."""
         ...
 
     def buffer(self, name: str) -> BufferStore:
-        """A durable buffer and set of ids under a name that is the source's own."""
+        """A durable buffer and set of ids under a name of the source's own."""
         ...
 
     def settings(self, model: type[M]) -> M:
-        """The source's settings as an instance of its own model.
+        """The source's settings as an instance of its model.
 
         Raises:
-            SourceUnavailable: they do not fit the model.
+            SourceUnavailable: the settings do not match the model.
         """
         ...
 
     @property
     def episodes(self) -> EpisodeSearch | None:
-        """Finds what was handed over of turns; `None` where nothing is."""
+        """Searches the episodes handed to a back end; `None` if episodes are disabled."""
         ...
 
     async def is_in_context(self, session_id: str, message_id: str) -> bool:
-        """Whether the model sees the message in its session, or may; false where it was cut off."""
+        """Whether the message is, or may be, in its session's context; false if it was cut off."""
         ...
 
     def count(self, text: str) -> int:
@@ -144,9 +144,9 @@ class SourceHost(Protocol):
         ...
 
     async def run_blocking(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of blocking work, done in a worker thread."""
+        """Run blocking work in a worker thread and return its result."""
         ...
 
 
 class SourceUnavailable(Exception):
-    """Raised when a source cannot be loaded or configured; the text says what to fix."""
+    """Raised if a source cannot be loaded or configured; the text says what to fix."""

@@ -1,4 +1,4 @@
-"""The source `episodes`: what was said in turns that were handed over, where the prompt calls for it."""
+"""The source `episodes`: messages of handed-over turns that match the prompt."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sidecar.store.search.terms import document_terms
 
 LIMIT = 5
 PRIORITY = 40.0
-"""Of the best find; each further one has one less. Notes and facts that somebody wrote stand above it."""
+"""Priority of the best hit; each further one has one less. Notes and facts rank above it."""
 LOOKED_AT = 4
-"""So many times more finds are asked for than are wanted, since the model sees some of them anyway."""
+"""Hits requested for each one wanted, because the model already sees some of them."""
 
 
 class EpisodesSettings(BaseModel):
@@ -25,11 +25,11 @@ class EpisodesSettings(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     limit: int = Field(default=LIMIT, ge=1, le=50)
-    """Most messages that one prompt recalls."""
+    """Maximum number of messages recalled for one prompt."""
 
 
 class EpisodesSource:
-    """Searches the back end of episodes; what the model has before its eyes is left out."""
+    """Searches the back end of episodes; leaves out messages that are in the model's context."""
 
     name = "episodes"
     injection_points: Sequence[InjectionPoint] = ("per-message",)
@@ -42,7 +42,7 @@ class EpisodesSource:
         self._limit = host.settings(EpisodesSettings).limit
 
     async def get_context(self, request: MemoryRequest) -> list[Fragment]:
-        """One fragment for each message that fits the prompt, in its most telling part."""
+        """One fragment for each message that matches the prompt, with its best passage."""
         asked = situation(request.prompt or "", ())
         if not asked.question:
             return []
@@ -63,7 +63,7 @@ class EpisodesSource:
         ]
 
     async def _is_seen(self, hit: Remembered, session_id: str | None) -> bool:
-        """Whether the model has the message before its eyes."""
+        """Whether the message is in the model's context."""
         if session_id is None or hit.session_id != session_id:
             return False
         return await self._host.is_in_context(session_id, hit.message_id)
@@ -76,7 +76,7 @@ def _line(hit: Remembered, asked: Situation) -> str:
 
 
 def _best(text: str, asked: Situation) -> str:
-    """The passage with most of what is asked for; the first of them where several have as much."""
+    """The passage with the most terms of the prompt; the first one if several are equal."""
     pieces = passages(text)
     wanted = frozenset(asked.terms)
     return max(pieces, key=lambda piece: len(wanted & document_terms(piece).counts.keys()), default=text)

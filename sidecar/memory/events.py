@@ -1,4 +1,4 @@
-"""What is kept of each compilation, so that people can see what was injected, what was not, and why."""
+"""The log of compilations, which shows people what was injected, what was not, and why."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from sidecar.memory.coordinator import Compilation
 from sidecar.memory.ranking import Verdict, clamped
 
 STATE = "memory.events"
-"""Name of the value that holds a session's events."""
+"""Name of the session state that holds the events."""
 KEPT = 50
-"""Compilations of a session that are kept, the newest."""
+"""Number of newest compilations kept for a session."""
 LISTED = 40
-"""Fragments of a compilation that are kept."""
+"""Number of fragments kept for a compilation."""
 EXCERPT = 200
-"""Characters of a fragment that are kept."""
+"""Maximum length of a kept fragment, in characters."""
 
 
 class FragmentEvent(Struct, frozen=True, rename="camel"):
-    """What became of one fragment."""
+    """The decision on one fragment."""
 
     source: str
     tokens: int
@@ -33,14 +33,14 @@ class FragmentEvent(Struct, frozen=True, rename="camel"):
 
 
 class SourceEvent(Struct, frozen=True, rename="camel"):
-    """What one source has contributed."""
+    """The contribution of one source."""
 
     name: str
     milliseconds: int
     fragments: int
     included: int
     tokens: int
-    """Tokens of what was included of it."""
+    """Tokens of its included fragments."""
     problem: str = ""
 
 
@@ -89,12 +89,12 @@ def event_of(
 
 
 def added(kept: bytes | None, event: InjectionEvent) -> bytes:
-    """The kept events with one more, the oldest ones dropped."""
+    """The stored events with one more; the oldest are dropped."""
     return json.encode([*events(kept), event][-KEPT:])
 
 
 def events(kept: bytes | None) -> list[InjectionEvent]:
-    """The events that are kept, oldest first."""
+    """The stored events, oldest first."""
     return json.decode(kept, type=list[InjectionEvent]) if kept else []
 
 

@@ -1,8 +1,8 @@
-"""Decides which fragments enter a compilation: ranked by priority, held to every budget.
+"""Decides which fragments enter a compilation, by priority and within every budget.
 
 Rules: protocol.md, section 5, memory. Of two fragments that do not both fit, the one of lower priority is
-left out; ties go by order of registration, then by position. What does not fit is left out whole, and smaller
-ones behind it may still enter.
+left out; ties are resolved by order of registration, then by position. A fragment that does not fit is left
+out whole, and smaller ones after it may still enter.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from sidecar.memory.contract import HIGHEST, Fragment
 Reason = Literal["", "empty", "too large", "repeated", "over the budget", "over its source's budget"]
 
 LONGEST = 200_000
-"""Characters of a fragment beyond which it is not even counted."""
+"""Maximum length of a fragment in characters; longer ones are refused without counting tokens."""
 MAX_TOKENS = (1 << 53) - 1
-"""The largest size that is reckoned with: every JSON reader keeps it exactly."""
+"""The largest size in tokens; every JSON reader represents it exactly."""
 SEPARATOR_TOKENS = 1
-"""What the blank line between two fragments takes."""
+"""Tokens of the blank line between two fragments."""
 
 
 class Candidate(NamedTuple):
@@ -34,15 +34,15 @@ class Candidate(NamedTuple):
     """Place in its source's answer."""
     fragment: Fragment
     text: str
-    """The fragment as it would be shown: label and content."""
+    """The fragment as the model would see it: label and content."""
     own: int
     """Tokens of that text by our count."""
     tokens: int
-    """Size that is reckoned with: as the source says, or by our count where that is more."""
+    """The size used for budgets: the source's figure or our count, whichever is larger."""
 
     @property
     def key(self) -> str:
-        """By what the fragment is known again: its id, else a hash of its content."""
+        """The key that identifies the fragment: its id, else a hash of its content."""
         return item_key(self.source, self.fragment)
 
     @property
@@ -52,7 +52,7 @@ class Candidate(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What became of a fragment."""
+    """The decision on a fragment."""
 
     candidate: Candidate
     included: bool
@@ -73,11 +73,10 @@ def candidates(
 
 
 def choose(found: Iterable[Candidate], budget: int, caps: Mapping[int, int], frame: int = 0) -> list[Verdict]:
-    """A verdict for every candidate, highest rank first.
+    """A verdict on every candidate, highest rank first.
 
-    `caps` has the budgets of sources that have one of their own, by their place in the order; `frame` is
-    what the text around all fragments takes. The budget holds twice: for the sizes that are reckoned with,
-    and for the whole text.
+    `caps` maps the order of a source to its own budget, if it has one; `frame` is the tokens of the text
+    around all fragments. The budget limits both the sum of the sizes and the tokens of the whole text.
     """
     ranked = sorted(found, key=lambda c: (-c.priority, c.order, c.position))
     left, room = budget, budget - frame
@@ -99,7 +98,7 @@ def choose(found: Iterable[Candidate], budget: int, caps: Mapping[int, int], fra
 
 
 def without_last(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The verdicts with the lowest of the included fragments left out."""
+    """The verdicts with the lowest-ranked included fragment left out."""
     last = max((i for i, verdict in enumerate(verdicts) if verdict.included), default=-1)
     return [
         Verdict(verdict.candidate, False, "over the budget") if i == last else verdict
@@ -114,15 +113,15 @@ def shown(fragment: Fragment) -> str:
 
 
 def item_key(source: str, fragment: Fragment) -> str:
-    """By what a fragment of a source is known again: its id, else a hash of its content."""
-    # Hosts name their sources as they like: no two of them may make one key.
+    """The key that identifies a fragment of a source: its id, else a hash of its content."""
+    # Escape source names, which hosts choose freely, so that no two sources share a key.
     name = source.replace("%", "%25").replace(":", "%3A").replace("#", "%23")
     return f"{name}:{fragment.id}" if fragment.id else f"{name}#{digest(fragment.content)}"
 
 
 def clamped(priority: float) -> float:
     """The priority, or the bound that it exceeds."""
-    # Nothing here may turn an integer into a float: it can be too large for one.
+    # Avoid converting integers to floats: they may be too large.
     return min(max(priority, 0), HIGHEST) if priority == priority else 0
 
 
@@ -135,7 +134,7 @@ def _refusal(candidate: Candidate, share: int | None) -> Reason:
 
 
 def _said(tokens: float | None) -> int:
-    """What a source says of its fragment's size, 0 where it says nothing sensible."""
+    """The size that a source gives for its fragment; 0 if missing or invalid."""
     if tokens is None or not 0 < tokens < math.inf:
         return 0
     return math.ceil(min(tokens, MAX_TOKENS))

@@ -1,8 +1,8 @@
-"""What is kept of a session about its injected memory, and the rules by which that changes.
+"""The record of a session's injected memory, and the rules by which it changes.
 
 Session-start memory is compiled once and frozen until a compaction. Memory for a message is fixed for its
-turn and prompt; its items count as injected when the turn ends, until compaction or eviction takes the turn
-out of the context. All of that goes for each view of the session by itself.
+turn and prompt; its items count as injected when the turn ends, until compaction or eviction removes the turn
+from the context. Each view of the session is tracked separately.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ VERSION = 1
 
 
 class Item(Struct, frozen=True, array_like=True):
-    """One fragment that was injected."""
+    """An injected fragment."""
 
     source: str
     id: str | None
@@ -25,26 +25,26 @@ class Item(Struct, frozen=True, array_like=True):
 
 
 class Injection(Struct, array_like=True):
-    """What was injected at one point."""
+    """The memory injected at one point."""
 
     turn: int
-    """The turn's number; 0 for the start of the session."""
+    """The number of the turn; 0 for the start of the session."""
     prompt: str
-    """Stands for the text of the user that it was compiled for."""
+    """Identifies the user's text that it was compiled for."""
     name: str
     """Part of its mark."""
     body: str
-    """The text without its fence; empty where there was nothing to inject."""
+    """The text without its fence; empty if there was nothing to inject."""
     items: list[Item]
     compiled_ms: int
     ended: bool = False
     """True once the turn has ended, so that its items count as injected."""
     view: str = ""
-    """Id of the view that it was injected into; empty where the host has injected it by its own means."""
+    """Id of the view that it was injected into; empty if the host has injected it itself."""
 
     @property
     def keys(self) -> list[str]:
-        """Under which its items count as injected."""
+        """The keys under which its items count as injected."""
         return [key_in(self.view, item.key) for item in self.items]
 
 
@@ -57,11 +57,11 @@ class MemoryRecord(Struct):
     version: int = VERSION
 
     def encoded(self) -> bytes:
-        """The record as it is kept."""
+        """The record in its stored form."""
         return json.encode(self)
 
     def of(self, view: str) -> list[Injection]:
-        """What was injected into a view, by turn."""
+        """The injections into a view, by turn."""
         return [i for i in self.turns if i.view == view]
 
     def known_in(self, view: str) -> set[str]:
@@ -70,7 +70,7 @@ class MemoryRecord(Struct):
         return {item.key for injection in injections for item in injection.items}
 
     def of_turn(self, turn: int, prompt: str, view: str = "") -> Injection | None:
-        """What was injected for this prompt in this turn; what another view was given serves this one too."""
+        """The injection for this prompt in this turn, or another view's if its items are new to this one."""
         given = [i for i in self.turns if i.turn == turn and i.prompt == prompt and i.turn > 0]
         own = next((i for i in given if i.view == view), None)
         known = self.known_in(view)
@@ -82,10 +82,10 @@ class MemoryRecord(Struct):
         return own
 
     def begin(self, turn: int, prompt: str, view: str = "") -> tuple[list[str], list[str]]:
-        """Take in that a turn is asked for: keys that count as injected now, and keys that no longer do.
+        """Record a request for a turn; returns the keys that start and that stop counting as injected.
 
-        Earlier turns have ended. What was injected into the view for another prompt of this turn, or for a
-        later one, was taken back by the host.
+        Earlier turns have ended. Injections into the view for another prompt of this turn, or for a later
+        turn, have been withdrawn by the host.
         """
         earlier = [i for i in self.turns if i.turn < turn]
         ended = [key for i in earlier for key in _end(i)]
@@ -97,44 +97,44 @@ class MemoryRecord(Struct):
         return ended, _free(taken_back, self.turns)
 
     def end(self) -> list[str]:
-        """Take in that the newest turn has ended; the keys that count as injected now."""
+        """Record that the newest turn has ended; returns the keys that now count as injected."""
         return [key for injection in self.turns for key in _end(injection)]
 
     def evict(self, in_context: Collection[int], current: int, view: str = "") -> list[str]:
-        """Take in which turns an answer of a view holds; the keys that may be injected again."""
+        """Record the turns in an answer of a view; returns the keys that may be injected again."""
         held = {*in_context, current}
         gone = [i for i in self.turns if i.view in (view, "") and i.turn not in held]
         self.turns = [i for i in self.turns if i not in gone]
         return _free(gone, self.turns)
 
     def forget_views_but(self, views: Collection[str]) -> list[str]:
-        """Take in which views are left; the keys that may be injected again."""
+        """Drop all other views; returns the keys that may be injected again."""
         gone = [i for i in self.turns if i.view and i.view not in views]
         self.turns = [i for i in self.turns if i not in gone]
         return _free(gone, self.turns)
 
     def compact(self, views: Collection[str] = ()) -> None:
-        """Forget everything but what the open turn was given, and what is in other views than these."""
+        """Forget everything except the memory of the open turn, and ended turns of views not in `views`."""
         self.start = None
         self.turns = [i for i in self.turns if not i.ended or (i.view and i.view not in views)]
 
     def withdraw(self, injection: Injection) -> None:
-        """Take in that there was no room for a turn's memory: it may come again in another turn."""
+        """Record that there was no room for an injection; its items may be injected in another turn."""
         injection.body, injection.items = "", []
 
 
 def key_in(view: str, key: str) -> str:
-    """Under which an item counts as injected into a view."""
+    """The key under which an item counts as injected into a view."""
     return f"{view}:{key}" if view else key
 
 
 def decoded(kept: bytes | None) -> MemoryRecord:
-    """The record that was kept; an empty one where there is none."""
+    """The stored record, or an empty one."""
     return json.decode(kept, type=MemoryRecord) if kept else MemoryRecord()
 
 
 def _end(injection: Injection) -> list[str]:
-    """The keys of an injection that has not ended before."""
+    """End an injection; returns its keys, or none if it had ended before."""
     if injection.ended:
         return []
     injection.ended = True
@@ -142,6 +142,6 @@ def _end(injection: Injection) -> list[str]:
 
 
 def _free(gone: Collection[Injection], left: Collection[Injection]) -> list[str]:
-    """The keys that count as injected on account of turns that are gone alone."""
+    """The keys that count as injected only because of the removed injections."""
     kept = {key for injection in left for key in injection.keys}
     return [key for i in gone if i.ended for key in i.keys if key not in kept]

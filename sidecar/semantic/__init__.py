@@ -1,1 +1,1 @@
-"""Finds by meaning: an index of vectors beside the index of words; the extra `semantic`."""
+"""Search by meaning, with an index of vectors next to the index of words; needs the extra `semantic`."""

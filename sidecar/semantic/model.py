@@ -1,4 +1,4 @@
-"""Turns texts into vectors, by a table of word embeddings that comes inside an installed package."""
+"""Computes vectors of texts from a table of word embeddings in an installed package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Floats = NDArray[numpy.float32]
 
 MODEL_ID = "wordllama-l2-supercat-256"
-"""Kept beside vectors: those of another model are of no use."""
+"""Stored with vectors, because vectors of another model cannot be used."""
 DIMENSIONS = 256
 
 _RUNTIME = ("numpy", "tokenizers")
@@ -24,15 +24,15 @@ _HASHES = {
     _WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
     _VOCABULARY: "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
 }
-"""SHA-256 of the files that are read; vectors of other files could not be compared with those in stores."""
+"""SHA-256 of the files; vectors from other files could not be compared with stored ones."""
 
 
 class ModelUnavailable(Exception):
-    """Raised when the packages of the extra `semantic` are not installed, or their files are others."""
+    """Raised if packages of the extra `semantic` are missing or have unexpected files."""
 
 
 def missing() -> str | None:
-    """What is lacking of the extra, `None` where all of it is there; imports nothing."""
+    """The missing part of the extra, or `None` if it is complete; imports nothing."""
     for name in (*_RUNTIME, _PACKAGE):
         if find_spec(name) is None:
             return name
@@ -40,17 +40,17 @@ def missing() -> str | None:
 
 
 class EmbeddingModel:
-    """The table, loaded; may be used by several threads.
+    """The loaded table of embeddings; thread-safe.
 
-    The package itself is not imported, only its two files are read: it would configure logging, and bring
-    along what fetches other models.
+    Only two files of the package are read. Importing it would configure logging and load code that downloads
+    other models.
     """
 
     def __init__(self) -> None:
-        """Load it, which takes a tenth of a second.
+        """Load the table, which takes a tenth of a second.
 
         Raises:
-            ModelUnavailable: something of the extra is missing, or is not what it was.
+            ModelUnavailable: a part of the extra is missing, or a file has changed.
         """
         if lacking := missing():
             raise ModelUnavailable(f"{lacking} is not installed")
@@ -58,7 +58,7 @@ class EmbeddingModel:
         from tokenizers import Tokenizer
 
         weights = _checked(_WEIGHTS)
-        # The length of a header, the header, and one matrix of half-precision numbers, a row for each token.
+        # Format: length of the header, header, and one matrix of half-precision floats with a row per token.
         start = 8 + int.from_bytes(weights[:8], "little")
         self._table = numpy.frombuffer(weights, numpy.float16, offset=start).reshape(-1, DIMENSIONS)
         self._tokenizer: Any = Tokenizer.from_buffer(_checked(_VOCABULARY))
@@ -78,18 +78,18 @@ def _checked(file: str) -> bytes:
     """The content of a file of the package.
 
     Raises:
-        ModelUnavailable: it is not the file that it should be.
+        ModelUnavailable: the hash of the file differs.
     """
     from hashlib import sha256
 
     content = _path(file).read_bytes()
     if sha256(content).hexdigest() != _HASHES[file]:
-        raise ModelUnavailable(f"{file} of {_PACKAGE} is not the file that this version knows")
+        raise ModelUnavailable(f"{file} of {_PACKAGE} differs from the file that this version supports")
     return content
 
 
 def _path(file: str) -> Path:
-    """Where a file of the package is, which is not imported."""
+    """The path of a file in the package, found without importing it."""
     spec = find_spec(_PACKAGE)
     places = spec.submodule_search_locations if spec else None
     return Path(next(iter(places))) / file if places else Path(file)

@@ -1,4 +1,4 @@
-"""Search by meaning: passages near a question, and one ranking of them and of what words find."""
+"""Search by meaning: passages close to a question, fused with the results of the word search."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 
 SMOOTHING = 60
-"""How little the first places differ: the share of a place is 1 in so many more than its number."""
+"""The constant k of reciprocal rank fusion: a rank contributes 1 / (k + rank)."""
 MEANING = 1.0
-"""What a place in the ranking by meaning is worth of the same place in the ranking by words."""
+"""Weight of the ranking by meaning, relative to the ranking by words."""
 FADING = 0.97
-"""What each place behind the last hit by words scores of the one before."""
+"""Factor from one score to the next after the last hit by words."""
 
 
 def fused(
     words: Sequence[tuple[K, float]], meaning: Sequence[K], limit: int, *, unjudged: Collection[K] = ()
 ) -> list[tuple[K, float]]:
-    """At most `limit` of both rankings, best first, with the scores that words give to these places.
+    """Fuse two rankings: at most `limit` keys, best first, with the scores of the word search in order.
 
-    What nobody could judge by its meaning counts as if it had the same place there as among the words.
-    Reciprocal ranks decide the order only: they tell nothing of how much better one hit is than the next,
-    which the scores do.
+    An `unjudged` key, which has no vector, gets the same rank by meaning as by words. Reciprocal ranks decide
+    only the order; they do not show how much better one hit is than the next, as the scores do.
     """
     shares: dict[K, float] = {}
     for place, (key, _) in enumerate(words, 1):
@@ -59,15 +58,16 @@ def fused(
 _T = TypeVar("_T")
 
 FLOOR = 0.08
-"""Similarity below which a message is not about what was asked."""
+"""Minimum similarity of a message to the question."""
 MOST_MEANT = 60
-"""Messages that are taken by their meaning for one question."""
+"""Maximum number of messages found by meaning for one question."""
 MOST_QUESTION = 640
-"""Characters of a question; a longer text, instructions for example, has no one meaning."""
+"""Maximum length of a question in characters; longer texts, such as instructions, have no single meaning."""
 MOST_SESSIONS = 64
-"""Sessions in which is looked for meaning, those changed last; words are looked for in all of them."""
+"""Number of most recently changed sessions searched by meaning; the word search covers all sessions."""
 PATIENCE_S = 2.0
-"""Seconds after which an answer by words alone is the better one, if a query does not ask for fewer."""
+"""Time limit of the search by meaning in seconds; afterwards the word search alone answers. A query may set a
+lower limit."""
 _USERS = {"user": 1, "assistant": 2}
 
 
@@ -129,10 +129,10 @@ class FusedSearch:
         without: Collection[SessionRef],
         by_words: Collection[tuple[SessionRef, int]],
     ) -> list[tuple[SessionRef, int]]:
-        """The messages that mean what is asked, best first; what sessions share is told of one of them.
+        """The messages closest to the question, best first; a message shared by sessions is returned once.
 
-        That is the one in which words found it, or the oldest. What they share with one of `without` is not
-        told at all.
+        It is attributed to the session in which the word search found it, else to the oldest. Messages shared
+        with a session of `without` are left out.
         """
         heads, _ = await self._store.sessions(namespace, MOST_SESSIONS, None)
         hidden = set(without)
@@ -153,12 +153,12 @@ class FusedSearch:
 
 
 def _wider(query: SearchQuery) -> SearchQuery:
-    """The query for as many hits as two rankings need to tell each other's best ones."""
+    """The query with a limit that is high enough for fusing two rankings."""
     return structs.replace(query, limit=max(query.limit, MOST_MEANT))
 
 
 def _means_something(query: SearchQuery) -> bool:
-    """Whether to look for the meaning of a query: not where it is narrowed in ways unknown to vectors."""
+    """Whether to search by meaning: not if the query has filters that the vectors do not support."""
     plain = query.tool is None and query.turn_id is None and query.since_ms is None and query.until_ms is None
     return (
         query.meaning
@@ -177,7 +177,7 @@ def _may_read(head: SessionHead, query: SearchQuery) -> bool:
 
 
 async def _in_time(meant: Awaitable[list[_T]], until: float) -> list[_T]:
-    """What was found by meaning; nothing where that takes too long, as while the model is being loaded."""
+    """The messages found by meaning; none if that takes too long, for example while the model loads."""
     with suppress(TimeoutError):
         return await asyncio.wait_for(meant, max(until - time.monotonic(), 0.001))
     return []

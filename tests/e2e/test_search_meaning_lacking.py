@@ -62,7 +62,7 @@ def test_a_model_whose_files_were_changed_is_not_loaded_and_leaves_the_words(
         while search_check(host)["ok"]:
             assert time.monotonic() < deadline
         assert (
-            f"{FILES[0]} of wordllama is not the file that this version knows"
+            f"{FILES[0]} of wordllama differs from the file that this version supports"
             in search_check(host)["message"]
         )
         assert str(tmp_path) not in search_check(host)["message"]
