@@ -114,6 +114,62 @@ def test_many_stores_share_two_connections_of_a_pooler(server: PostgresServer) -
         pooler.remove()
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("way", ["a pool of 20", "directly"])
+def test_200_idle_and_64_busy_stores_are_served(server: PostgresServer, way: str) -> None:
+    """With a hundred connections of the server, which is its default."""
+    pooler = Pooler(server, size=20) if way == "a pool of 20" else None
+    url = server.url if pooler is None else pooler.url
+    took_s = list[float]()
+    most_seen = 0
+
+    async def serve(number: int, *, busy: bool) -> PostgresStore:
+        store = PostgresStore(url, wait_s=60, connections=1 if pooler is None else 3)
+        await store.open()
+        ref = SessionRef("host", f"s{number}")
+        for count in range(1, 41 if busy else 2):
+            began = time.monotonic()
+            await store.write(Append(ref, [user("plum")], message_format="openai"))
+            took_s.append(time.monotonic() - began)
+            assert len(await store.messages(ref, 1, 100)) == count
+        return store
+
+    async def watch() -> None:
+        nonlocal most_seen
+        while True:
+            most_seen = max(most_seen, await asyncio.to_thread(connections, server))
+            await asyncio.sleep(0.2)
+
+    async def serve_all() -> None:
+        watcher = asyncio.ensure_future(watch())
+        idle = list[PostgresStore]()
+        for first in range(0, 200, 20):
+            idle += await asyncio.gather(*(serve(first + n, busy=False) for n in range(20)))
+        took_s.clear()
+        began = time.monotonic()
+        busy = await asyncio.gather(*(serve(1000 + number, busy=True) for number in range(64)))
+        ended = time.monotonic()
+        watcher.cancel()
+        took_s.sort()
+        p50, p99 = (took_s[len(took_s) * percent // 100] * 1e3 for percent in (50, 99))
+        print(
+            f"{way}: {len(took_s) / (ended - began):.0f} writes and as many reads a second, "
+            f"p50 {p50:.0f} ms, p99 {p99:.0f} ms, at most {most_seen} connections of the server"
+        )
+        await asyncio.gather(*(store.close() for store in (*idle, *busy)))
+
+    try:
+        # A hundred connections are not enough for 264 stores that each keep one for 30 seconds.
+        with pytest.MonkeyPatch.context() as patch:
+            if pooler is None:
+                patch.setattr(pools, "IDLE_S", 0.5)
+            asyncio.run(serve_all())
+    finally:
+        if pooler is not None:
+            pooler.remove()
+
+
 def test_a_busy_store_has_no_more_connections_than_it_may(server: PostgresServer) -> None:
     for most in (1, 2, 3):
         most_seen = 0

@@ -40,6 +40,8 @@ _INDEX_FROM_S = 0.05
 """So long nothing is written before indexing begins."""
 _PORTION = 100
 """Messages whose terms are filled in in one step: a write may wait for it."""
+_INDEX_S = 3.0
+"""How long such a step may take where the server does not answer: writes wait for it."""
 _TRIES = 20
 """Times that a batch is tried while other processes are in the way."""
 _HALF_LOCK_MS = 100
@@ -198,7 +200,7 @@ class Writer:
             self._indexer = Indexer(self._extract, parts=self._parts)
         try:
             while self._indexer.has_work and not self._queue and self._ending is None:
-                with self._pool.lent(time.monotonic() + self._wait_s) as connection:
+                with self._pool.lent(time.monotonic() + _INDEX_S) as connection:
                     self._indexer.index(connection, _PORTION)
         except Exception as error:
             _faults.report(error)
