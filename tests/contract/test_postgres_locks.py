@@ -147,6 +147,27 @@ def test_a_fork_waits_for_what_is_written_to_its_parent(held: Held) -> None:
     run(play)
 
 
+def test_a_store_goes_on_as_before_after_it_has_waited_for_a_lock_in_vain(held: Held) -> None:
+    async def play(one: PostgresStore, two: PostgresStore) -> None:
+        await one.write(append("a", "first"))
+        held.of = one
+        stuck = asyncio.ensure_future(one.write(append("a", "second")))
+        assert await asyncio.to_thread(held.begun.wait, LIMIT_S)
+        # Statements are prepared with the fifth time that they are run, which is among these.
+        for number in range(8):
+            await two.write(append("b", str(number)))
+            if number > 2:
+                both = append("a", "refused"), append("c", str(number))
+                answers = await asyncio.gather(*map(two.write, both), return_exceptions=True)
+                assert isinstance(answers[0], StoreUnavailable) and answers[0].retryable
+                assert "another process" in str(answers[0])
+                assert not isinstance(answers[1], BaseException)
+        held.released.set()
+        await stuck
+
+    run(play)
+
+
 @pytest.mark.parametrize("write", [Truncate(ref("a"), None), Delete(ref("a"))], ids=lambda write: write.verb)
 def test_a_session_that_gives_way_waits_for_what_is_written_to_its_forks(write: Write, held: Held) -> None:
     async def play(one: PostgresStore, two: PostgresStore) -> None:
@@ -200,6 +221,8 @@ def wander(writes: int, seed: int) -> None:
             await store.write(random_write(chance, number))
         except (MessageMissing, SessionExists, SessionMissing):
             refused += 1
+        except StoreUnavailable as error:
+            assert error.retryable, error
 
     async def serve(index: int) -> None:
         store = PostgresStore(url)

@@ -4,7 +4,7 @@ import psycopg
 from psycopg import errors
 
 from sidecar.store.errors import StoreUnavailable
-from sidecar.store.postgres.connection import Connection
+from sidecar.store.postgres.connection import Connection, Overdue
 
 _REACH = (
     "Check that the server runs and that store.url is right; the sidecar goes on by itself when it is back."
@@ -26,6 +26,7 @@ _GONE = (
     errors.CrashShutdown,
     errors.CannotConnectNow,
     errors.ReadOnlySqlTransaction,
+    Overdue,
 )
 
 

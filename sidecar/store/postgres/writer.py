@@ -235,7 +235,7 @@ class Writer:
     def _carry_out(self, batch: list[Write], deadline: float, lock_ms: int = LOCK_MS) -> None:
         """Try the batch as one step; where that fails, give every write a step of its own.
 
-        A batch that waits for a session is halved, so that the others do not wait with it.
+        Where another process holds a session, the batch is halved, so that the others do not wait with it.
         """
         error = self._tried(batch, deadline, lock_ms)
         if error is None:
@@ -258,27 +258,34 @@ class Writer:
         also = set[int]()
         pauses = Pauses()
         while True:
-            connection: Connection | None = None
+            gone = True
             try:
                 with self._pool.lent(deadline, urgent=True) as connection:
-                    assert self._tables is not None
-                    self._tables.use(connection)
-                    if not (unsettled and self._noted(self._tables, deadline) == self._number):
-                        unsettled = False
-                        self._attempt(self._tables, batch, lock_ms, also)
+                    try:
+                        assert self._tables is not None
+                        self._tables.use(connection)
+                        if not (unsettled and self._noted(self._tables, deadline) == self._number):
+                            unsettled = False
+                            self._attempt(self._tables, batch, lock_ms, also)
+                    except Exception as error:
+                        gone = is_lost(error, connection)
+                        unsettled = unsettled or gone
+                        if isinstance(error, psycopg.Error):
+                            # psycopg takes statements for prepared that an aborted pipeline has left out.
+                            connection.close()
+                        raise
                 self._acknowledged = self._number
                 return None
             except Exception as error:
                 if isinstance(error, Unlocked) and not error.places <= also:
                     also |= error.places
                     continue
-                if is_lost(error, connection) or (unsettled and is_blocked(error)):
+                if unsettled or (gone and is_lost(error, None)):
                     _faults.report(error)
                     self._pool.drop_free()
-                    unsettled = unsettled or connection is not None
                     if self._is_past(deadline):
                         self._outage.begin(writes=True)
-                        if connection is None:
+                        if not unsettled:
                             self._outage.begin()
                         return unavailable(error)
                     time.sleep(pauses.next() if tries else 0)
