@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.hosts, pytest.mark.timeout(300)]
 
 NOWHERE = "--registry=http://127.0.0.1:9"
 """Where nobody listens: whatever npm would fetch makes it fail."""
-TARBALLS = ("context-sidecar-[0-9]*.tgz", "context-sidecar-linux-x64-*.tgz")
+TARBALLS = ("context-sidecar-[0-9]*.tgz", "context-sidecar-linux-x64-[0-9]*.tgz")
 
 
 @pytest.fixture
