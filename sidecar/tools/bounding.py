@@ -1,4 +1,4 @@
-"""Keeps the text of a tool's answer within its bound, and says what was left out."""
+"""Keeps the text of a tool result within its limit, and says what was left out."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from sidecar.tools.rendering import Shown, in_ranges
 
 LIMIT = 16_000
-"""Characters of a tool's answer, the closing line included (CEP-TOOL-4)."""
+"""Maximum length of a tool result in characters, including the closing line (CEP-TOOL-4)."""
 CLOSING = 400
-"""Characters that are kept free for the closing line."""
+"""Characters reserved for the closing line."""
 HEADING = 60
-"""Characters that a heading takes at most, with its line break."""
+"""Maximum length of a heading in characters, including its line break."""
 SHORTEST = 400
-"""Characters that a message is shortened to, at least, before others are left out whole."""
+"""Length to which messages are shortened, in characters, before others are left out whole."""
 
 Shorten = Callable[[str, int], str]
 """Brings a text down to a number of characters."""

@@ -1,4 +1,4 @@
-"""What a tool for the model is, what it is handed, and what it answers."""
+"""The interface of tools for the model: the session they read, and their results."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class ArgumentError(ValueError):
     def __init__(self, reason: str, argument: str = "") -> None:
         super().__init__(f"{argument}: {reason}" if argument else reason)
         self.argument = argument
-        """Name of the argument at fault, empty where it is all of them."""
+        """Name of the invalid argument; empty for the arguments as a whole."""
 
 
 class ToolFailed(Exception):
-    """Raised when a tool ran and cannot do what it was asked; the text tells the model what to do next."""
+    """Raised when a tool cannot do what was requested; the text tells the model what to do next."""
 
 
 class HistoryReader(Protocol):
@@ -49,40 +49,40 @@ class HistoryReader(Protocol):
         ...
 
     async def summary_nodes(self, ref: SessionRef, node_ids: Sequence[str]) -> Sequence[SummaryNode]:
-        """The summaries of these ids; what is not there is left out."""
+        """The summaries with these ids; unknown ids are left out."""
         ...
 
 
 class Ask(Protocol):
-    """Asks a model on behalf of a tool."""
+    """Calls a model on behalf of a tool."""
 
     async def __call__(self, messages: Sequence[tuple[str, str]], system_prompt: str, max_tokens: int) -> str:
-        """The model's text for `(role, text)` messages; any exception says why there is none."""
+        """The model's text for `(role, text)` messages; any exception says why the call failed."""
         ...
 
 
 class ToolModel(NamedTuple):
-    """A model that a tool may ask."""
+    """A model that a tool may call."""
 
     ask: Ask
     tokens: Callable[[str], int]
-    """How many a text takes."""
+    """Counts the tokens of a text."""
 
 
 class Compacted(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a compaction did."""
+    """The result of a compaction."""
 
     tokens_before: int
     tokens_after: int
     message_count: int
-    """How many messages were stored then."""
+    """Number of messages stored at that time."""
     first_kept_position: int | None = None
-    """The oldest message that was still sent in full, `None` where that is unknown."""
+    """Position of the oldest message that was still sent in full; `None` if unknown."""
     timestamp: str
 
 
 class PinShown(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Something that stays in every answer."""
+    """A pin, which stays in every answer."""
 
     pin_id: str
     message_id: str | None = None
@@ -91,64 +91,64 @@ class PinShown(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
 
 
 class ContextStatus(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the model is sent of a session."""
+    """The state of a session's context."""
 
     engine: str
     message_count: int
     tokens: int | None
-    """What the last answer took, `None` where there was none."""
+    """Tokens of the last answer; `None` if there was none."""
     token_budget: int | None
-    """What it might have taken."""
+    """The budget of the last answer."""
     pins: Sequence[PinShown]
     compacted: Compacted | None
-    """What the last compaction did that was asked for, `None` where there was none."""
+    """The last requested compaction; `None` if there was none."""
 
 
 class ContextControl(Protocol):
     """The context of the session in which a tool is called."""
 
     async def status(self) -> ContextStatus:
-        """What the model is sent, as of the last answer."""
+        """The state of the context as of the last answer."""
         ...
 
     async def compact(self, keep: str | None) -> Compacted | str:
-        """Make room, with a text that stays in every answer from now on; why there is none to make, if so."""
+        """Compact, and keep a text in every answer from now on; returns why nothing was compacted, if so."""
         ...
 
 
 class ToolSession(NamedTuple):
-    """The session that a tool reads, in whatever dialect it is."""
+    """The session that a tool reads, in any dialect."""
 
     head: SessionHead
     store: HistoryReader
     dialect: Dialect
     model: ToolModel | None = None
-    """`None` where there is none; tools with `needs_model` are not offered then."""
+    """`None` if the host offers no model; tools with `needs_model` are then not offered."""
     searching: SessionSearch | None = None
-    """Finds by meaning too, where that is at hand; `None` leaves the search to the store."""
+    """A search that may also find by meaning; `None` leaves the search to the store."""
     context: ContextControl | None = None
-    """`None` where the session is another one than that in which the tool is called."""
+    """`None` if the tool is called from another session."""
 
     async def read(self, first: int, last: int) -> Sequence[StoredMessage]:
         """The messages at these positions."""
         return await self.store.messages(self.head.ref, max(first, 1), min(last, self.head.message_count))
 
     async def find(self, query: SearchQuery) -> SearchResult:
-        """The messages that match, or mean what is asked."""
+        """The messages that match the query, by words or by meaning."""
         return await (self.searching or self.store).search(self.head.ref, query)
 
 
 class ToolOutcome(Struct, frozen=True):
-    """What a tool answers."""
+    """The result of a tool."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     structured: bytes | None = None
     """The same for programs: a JSON object."""
 
 
 class AgentTool(Protocol):
-    """One tool. It reads the session that it is handed and nothing else, and changes no history."""
+    """One tool. It reads only the session that it is given, and never changes its history."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -160,7 +160,7 @@ class AgentTool(Protocol):
         """Run the tool; `arguments` is a JSON object.
 
         Raises:
-            ArgumentError: the arguments do not fit the schema.
-            ToolFailed: it cannot do what was asked.
+            ArgumentError: the arguments do not match the schema.
+            ToolFailed: the tool cannot do what was requested.
         """
         ...

@@ -1,4 +1,4 @@
-"""Knows which summaries stand for which messages."""
+"""Maps messages to the summaries that cover them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from sidecar.store.stored import SummaryNode
 
 FINEST_LOOKED_AT = 8
-"""Neighbouring summaries that are looked at for one that holds a message."""
+"""Number of neighbouring finest summaries searched for one that covers a message."""
 
 
 class Coverage:
-    """The summaries of one session, from those that nothing stands for down to the finest."""
+    """The summaries of one session, as a hierarchy."""
 
     def __init__(self, nodes: Sequence[SummaryNode]) -> None:
         self._by_id = {node.node_id: node for node in nodes}
@@ -24,16 +24,16 @@ class Coverage:
         self._starts = [node.first_position for node in self._finest]
 
     def get(self, node_id: str) -> SummaryNode | None:
-        """The summary of that id."""
+        """The summary with this id."""
         return self._by_id.get(node_id)
 
     def sources(self, node: SummaryNode) -> list[SummaryNode]:
-        """What a summary was made of, in order, as far as it is there."""
+        """The stored summaries from which a summary was made, in order."""
         found = [known for source in node.sources if (known := self._by_id.get(source))]
         return sorted(found, key=lambda known: known.first_position)
 
     def above(self, node: SummaryNode) -> list[SummaryNode]:
-        """The summaries that stand for this one, the nearest first."""
+        """The summaries that cover this one, nearest first."""
         found: list[SummaryNode] = []
         parent = self._parents.get(node.node_id)
         while parent is not None and parent not in found:
@@ -42,7 +42,7 @@ class Coverage:
         return found
 
     def tops(self) -> list[SummaryNode]:
-        """The widest summaries, in order; together they stand for all that is summarised."""
+        """The widest summaries, in order; together they cover everything summarised."""
         found: list[SummaryNode] = []
         reached = 0
         for node in sorted(
@@ -54,7 +54,7 @@ class Coverage:
         return found
 
     def finest(self, position: int) -> SummaryNode | None:
-        """The summary nearest to a message, `None` where nothing stands for it."""
+        """The narrowest summary that covers a message; `None` if there is none."""
         index = bisect_right(self._starts, position)
         near = self._finest[max(index - FINEST_LOOKED_AT, 0) : index]
         return _narrowest(near, position) or _narrowest(list(self._by_id.values()), position)

@@ -1,4 +1,4 @@
-"""Shows stored messages to the model as text."""
+"""Renders stored messages as text for the model."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sidecar.store.stored import StoredMessage
 
 NOTHING = "(empty)"
 UNNAMED = "tool"
-"""Stands for a tool whose call is not known."""
+"""The name of a tool whose call is unknown."""
 
 _LOOKS_LIKE_OURS = re.compile(r"(?m)^(?=--- |\[[^\s\]]+ [^\s\]]+\] )")
-"""The beginning of a line that could be taken for a heading or for another message."""
+"""The start of a line that could be mistaken for a heading or for another message."""
 
 
 class Shown(Struct, frozen=True):
@@ -27,10 +27,10 @@ class Shown(Struct, frozen=True):
     position: int
     text: str
     head: int = 0
-    """Characters at the beginning that say whose message of which turn it is."""
+    """Length of the prefix with role and turn, in characters."""
 
     def shortened(self, most: int, cut: Callable[[str, int], str]) -> Shown:
-        """The message in at most `most` characters; `cut` brings a text down to so many."""
+        """The message in at most `most` characters; `cut` shortens a text to a length."""
         if len(self.text) <= most:
             return self
         head = self.text[: self.head]
@@ -38,9 +38,9 @@ class Shown(Struct, frozen=True):
 
 
 def show(stored: StoredMessage, reading: Reading, tools: Mapping[str, str]) -> Shown:
-    """Each tool result as `[tool t7] name: text`, then what is said as `[role t7] text`.
+    """Each tool result as `[tool t7] name: text`, then the message's text as `[role t7] text`.
 
-    `tools` has the names of tools by the ids of their calls.
+    `tools` maps the ids of calls to the names of their tools.
     """
     turn = one_line(stored.turn_id)
     parts: list[tuple[str, str]] = []
@@ -57,12 +57,12 @@ def show(stored: StoredMessage, reading: Reading, tools: Mapping[str, str]) -> S
 
 
 def tool_names(readings: Iterable[Reading]) -> dict[str, str]:
-    """The names of the tools that are called, by the id of the call."""
+    """The names of the called tools, by call id."""
     return {same_id(call.id): call.name for reading in readings for call in reading.calls}
 
 
 def in_ranges(shown: Sequence[Shown], count: int) -> str:
-    """The messages in order, each run of neighbours under its heading; `count` is how many are stored."""
+    """The messages in order, each contiguous range under a heading; `count` is how many are stored."""
     blocks: list[str] = []
     for _, run in groupby(enumerate(shown), key=lambda pair: pair[1].position - pair[0]):
         messages = [message for _, message in run]
@@ -77,7 +77,7 @@ def _call(call: ToolCall) -> str:
 
 
 def _readable(arguments: str) -> str:
-    """The arguments with characters in place of their escapes: models read and search those."""
+    """The arguments with escapes decoded, so that models can read and search them."""
     if "\\u" not in arguments:
         return arguments
     try:
@@ -87,7 +87,7 @@ def _readable(arguments: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """The text with lines moved in by a blank that look as if they were ours."""
+    """The text with lines indented that could be mistaken for our own."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     first, line_break, rest = text.partition("\n")
     return first + line_break + _LOOKS_LIKE_OURS.sub(" ", rest) if rest else first

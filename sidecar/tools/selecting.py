@@ -1,4 +1,4 @@
-"""Finds the messages that a model asks to read."""
+"""Selects the messages that a model wants to read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sidecar.store.search import SearchQuery
 from sidecar.tools.contract import ToolSession
 
 MOST = 200
-"""Messages that are looked at for one page; more would not fit it."""
+"""Maximum number of messages read for one page; more would not fit."""
 LOOK_AHEAD = 40
-"""Messages behind a call within which its results are looked for."""
+"""Number of messages after a call that are searched for its results."""
 
 
 class Selection(NamedTuple):
-    """Which messages are wanted, all of it together."""
+    """The messages that are wanted: those that meet all conditions."""
 
     first: int
     last: int
@@ -30,16 +30,16 @@ class Selection(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """The next of them."""
+    """One page of the selected messages."""
 
     positions: list[int]
     """In order."""
     more_from: int | None
-    """Where to look for further ones, `None` where there are none."""
+    """The position at which the next page starts; `None` if this is the last."""
 
 
 async def select(session: ToolSession, wanted: Selection, begin: int) -> Selected:
-    """The next messages that are wanted, from position `begin` on."""
+    """The next page of wanted messages, from position `begin` on."""
     first, last = max(wanted.first, begin), min(wanted.last, session.head.message_count)
     if wanted.is_range:
         end = min(last, first + MOST - 1)
@@ -66,7 +66,7 @@ async def select(session: ToolSession, wanted: Selection, begin: int) -> Selecte
 
 
 async def _results(session: ToolSession, calls: list[int], wanted: Selection) -> list[int]:
-    """The messages that answer calls of the tool and do not name it."""
+    """The messages with results of the tool that do not name it."""
     found: list[int] = []
     read_to = 0
     waiting: set[str] = set()

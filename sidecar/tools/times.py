@@ -14,7 +14,7 @@ def read_time(text: str | None, name: str) -> int | None:
     """Milliseconds since 1970 of `2024-01-15T10:30:00Z` or `2024-01-15`, which is that day's start in UTC.
 
     Raises:
-        ArgumentError: the text is no such time.
+        ArgumentError: the text has another form.
     """
     if text is None:
         return None
