@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from tests.client_kit import SidecarClient, assistant, run_cli, user, with_sidecar, write_lines
 from tests.e2e.memory_host import MemoryHost, appended
 from tests.e2e.talk import DIALECTS, Talk
+from tests.unit.test_import_foreign import SAMPLES
 
 MESSAGES: dict[str, list[dict[str, Any]]] = {
     "openai": [user("hello"), assistant("hi")],
@@ -115,6 +117,17 @@ def test_a_transcript_of_another_program_is_imported_to_be_looked_at(tmp_path: P
     file = write_lines(tmp_path / "a-session.jsonl", rows)
     assert run_cli("sessions", "import", str(file), state_dir=tmp_path).returncode == 0
     assert len(bodies(exported(tmp_path, "a-session"))) == 2
+
+
+def test_transcripts_of_every_other_program_are_imported(tmp_path: Path) -> None:
+    for number, (name, text) in enumerate(SAMPLES.values()):
+        file = tmp_path / f"sample-{number}"
+        file.write_text(text, encoding="utf-8")
+        # Samples of one program name their conversation alike.
+        done = run_cli("sessions", "import", str(file), state_dir=tmp_path / f"state-{number}")
+        assert done.returncode == 0, (name, done.stderr)
+        said = re.search(r"(\d+) of (\d+) messages are new", done.stdout + done.stderr)
+        assert said is not None and said[1] == said[2] != "0", (name, done.stdout, done.stderr)
 
 
 def test_a_file_that_is_nothing_known_says_what_is(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sidecar.messages.dialects import dialect
-from sidecar.messages.importers import FORMATS, TranscriptError, detect, load
+from sidecar.messages.importers import FORMATS, TranscriptError, detect, load, read
 
 FUNCTION = {"name": "f", "arguments": "{}"}
 CHAT = [
@@ -86,7 +86,9 @@ def test_messages_of_several_formats_are_refused_naming_the_closest_format(
 
 
 def test_messages_of_other_programs_are_not_read_as_a_format_that_is_named(tmp_path: Path) -> None:
-    transcript = load(write(tmp_path, json.dumps(GEMINI)), "openai-chat")
+    with pytest.raises(TranscriptError, match="of the format gemini, not openai-chat"):
+        load(write(tmp_path, json.dumps(GEMINI)), "openai-chat")
+    transcript = read(write(tmp_path, json.dumps(GEMINI)), "openai-chat")
     assert (transcript.items, transcript.skipped) == ([], {"message of the format Gemini": 2})
 
 

@@ -335,14 +335,44 @@ def test_a_transcript_of_another_program_is_recognised_and_read_with_its_calls(
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_a_transcript_is_never_read_as_the_format_of_another_program(tmp_path: Path, sample: str) -> None:
     name, text = SAMPLES[sample]
-    others = {other for other, _ in SAMPLES.values()} - {name}
-    for other in others:
-        try:
-            transcript = loaded(tmp_path, text, other)
-        except TranscriptError:
-            continue
-        read = dialect("openai").read
-        assert not any(read(item.message).calls for item in transcript.items), (sample, other)
+    lists = {"openai-chat", "anthropic-messages", "ai-sdk", "langchain"}
+    for other in set(FORMATS) - {name}:
+        if {name, other} <= lists:  # their plain messages are the same; calls are not
+            with contextlib.suppress(TranscriptError):
+                read = dialect("openai").read
+                transcript = loaded(tmp_path, text, other)
+                assert not any(read(item.message).calls for item in transcript.items), (sample, other)
+        else:
+            with pytest.raises(TranscriptError):
+                loaded(tmp_path, text, other)
+
+
+def test_a_log_of_gemini_cli_is_read_as_what_it_came_to(tmp_path: Path) -> None:
+    answered = {"functionResponse": {"response": {"output": RESULT}}}
+    call = {"id": "glob-1", "name": "glob", "args": {}, "result": [answered]}
+    rows: list[dict[str, Any]] = [
+        {"sessionId": "s", "projectHash": "h", "kind": "main"},
+        {"id": "1", "type": "user", "content": [{"text": ASKED}]},
+        {"$set": {"lastUpdated": "2031-04-02T10:00:00.000Z"}},
+        {"id": "2", "type": "gemini", "content": ""},
+        {"id": "2", "type": "gemini", "content": SAID, "toolCalls": [call]},
+        {"id": "3", "type": "user", "content": "Something else"},
+        {"id": "4", "type": "gemini", "content": "No."},
+        {"$rewindTo": "3"},
+        {"id": "5", "type": "model", "parts": [{"text": "There."}]},
+    ]
+    transcript = loaded(tmp_path, "".join(json.dumps(row) + "\n" for row in rows) + '{"id": "6", "ty')
+    messages = [json.loads(item.message) for item in transcript.items]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
+    assert [message["content"] for message in messages[1:]] == [SAID, RESULT, "There."]
+    assert transcript.skipped == {"row that is no message": 2, "torn last line": 1}
+
+
+def test_a_session_of_qwen_code_is_not_taken_for_one_of_claude_code(tmp_path: Path) -> None:
+    message = {"role": "user", "parts": [{"text": ASKED}]}
+    row = {"uuid": "1", "parentUuid": None, "type": "user", "message": message}
+    with pytest.raises(TranscriptError, match="Qwen Code"):
+        loaded(tmp_path, json.dumps(row) + "\n")
 
 
 def test_times_and_ids_are_kept(tmp_path: Path) -> None:

@@ -36,6 +36,10 @@ __all__ = [
 ]
 
 
+# One program's files may be taken for another's: text without calls is the same in all of these lists.
+_ALIKE = ({"openai-chat", "anthropic-messages", "ai-sdk", "langchain"}, {"pi", "openclaw"})
+
+
 def load(path: str | Path, format: str | None = None) -> Transcript:
     """The conversation in a file; if no format is named, it is detected.
 
@@ -45,7 +49,18 @@ def load(path: str | Path, format: str | None = None) -> Transcript:
         TranscriptError: the file's format is unknown, or not the named one.
         OSError: the file cannot be read.
     """
+    if format in FORMATS:
+        _refuse_others(Path(path), format)
     return read(Path(path), format)
+
+
+def _refuse_others(source: Source, format: str) -> None:
+    try:
+        found = detect(source)
+    except TranscriptError:
+        return
+    if found != format and not any({found, format} <= alike for alike in _ALIKE):
+        raise TranscriptError(f"the file is of the format {found}, not {format}; name that one, or none")
 
 
 def read(source: Source, format: str | None = None) -> Transcript:

@@ -16,7 +16,7 @@ from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects import dialect
 from sidecar.messages.dialects.decoding import MessageDecoder, items, json_text
 from sidecar.messages.importers import exports
-from sidecar.messages.importers.foreign import LISTS, is_aider
+from sidecar.messages.importers.foreign import LISTS, gemini_log, is_aider
 from sidecar.messages.importers.transcript import (
     BAD_LINE,
     BYTE_ORDER_MARK,
@@ -103,7 +103,12 @@ def _row_format(members: dict[str, Raw]) -> str | None:
         return "kimi"
     if "payload" in members and kind in _CODEX_ROWS:
         return "codex"
+    if "projectHash" in members and "sessionId" in members:
+        return "gemini"
     if "uuid" in members and "parentUuid" in members:
+        message = _members(bytes(members["message"])) if "message" in members else None
+        if message is not None and "parts" in message and "content" not in message:
+            raise TranscriptError(f"the file is a session of Qwen Code, which is not read; {_EXPECTED}")
         return "claude-code"
     if kind in ("user", "assistant") and "message" in members and members.keys() & _CLAUDE_IDS:
         return "claude-code"
@@ -253,6 +258,8 @@ def load_trajectory(source: Source) -> Transcript:
 def load_foreign(source: Source, name: str) -> Transcript:
     """Messages of a program without a dialect of its own, as messages of chat completions."""
     document = _Document(source)
+    if name == "gemini" and not is_document(document.text):
+        return gemini_log(source)
     body = _Body() if document.text[:1] == b"[" else _body(document.text)
     found = body.messages or body.contents or body.history or Raw(document.text)
     return LISTS[name](document.array(found, "messages"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import NamedTuple, cast
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from sidecar.messages.contract import MessageError
 from sidecar.messages.dialects.decoding import MessageDecoder, items, json_text, with_members
@@ -184,6 +184,35 @@ class _Output(Struct):
     error: Raw = Raw(b"")
 
 
+class _GeminiRow(Struct):
+    """A line of a session file, which is a log of what was recorded."""
+
+    id: str | None = None
+    type: str | None = None
+    rewind: str | None = field(default=None, name="$rewindTo")
+
+
+def gemini_log(source: Source) -> Transcript:
+    """A session of Gemini CLI as newer versions write it: a line for each record, some written again."""
+    left_out = Transcript("openai")
+    told: dict[str, tuple[Span, bytes]] = {}
+    for row in rows(source, _GeminiRow, left_out):
+        values = row.values
+        if values.rewind is not None:
+            # The record and what follows are taken back; all of them where it is not known.
+            ids = list(told)
+            for id in ids[ids.index(values.rewind) if values.rewind in told else 0 :]:
+                del told[id]
+        elif values.id is None or values.type is None:
+            left_out.skip("row that is no message")
+        else:
+            told[values.id] = row.span, row.line.strip()
+    transcript = gemini(list(told.values()))
+    for reason, count in left_out.skipped.items():
+        transcript.skipped[reason] = transcript.skipped.get(reason, 0) + count
+    return transcript
+
+
 def gemini(placed: Placed) -> Transcript:
     """Messages of Gemini: `contents` of the API, checkpoints and session files of Gemini CLI."""
     chat = Chat()
@@ -191,10 +220,10 @@ def gemini(placed: Placed) -> Transcript:
         message = decoded(raw, _GeminiMessage)
         at = milliseconds(message.timestamp)
         if message.type is not None and message.role is None:
-            if message.type not in ("user", "gemini"):
+            if message.type not in ("user", "gemini", "model"):
                 chat.transcript.skip(message.type)
                 continue
-            said = _gemini_parts(message.content)
+            said = _gemini_parts(message.content or message.parts)
             tools = objects(message.toolCalls, _GeminiToolCall)
         else:
             said, tools = _gemini_parts(message.parts), []
@@ -204,11 +233,8 @@ def gemini(placed: Placed) -> Transcript:
                 calls.append(Call(call.id, call.name, as_json(call.args)))
             if (result := part.functionResponse) is not None:
                 chat.answer(span, result.id, result.name, _gemini_result(result.response), at=at)
-        role = (
-            "assistant"
-            if "model" in (message.role, "model" if message.type == "gemini" else None)
-            else "user"
-        )
+        is_model = message.role == "model" or (message.role is None and message.type in ("gemini", "model"))
+        role = "assistant" if is_model else "user"
         chat.say(span, role, _gemini_said(said), calls, id=message.id, at=at)
         for tool in tools:
             results = [part.functionResponse for part in _gemini_parts(tool.result)]
