@@ -487,10 +487,10 @@ class SessionRemarks:
 class Reader:
     """The history of a session, searched for so many seconds in all; what comes later finds nothing."""
 
-    def __init__(self, session: Session, known: SessionRemarks, seconds: float = PATIENCE_S) -> None:
+    def __init__(self, session: Session, known: SessionRemarks, seconds: float | None = None) -> None:
         self._session = session
         self._known = known
-        self._until = time.monotonic() + seconds
+        self._until = time.monotonic() + (PATIENCE_S if seconds is None else seconds)
         self.is_whole = True
         """Whether every search so far came to its end, but for messages of little worth in one for words."""
 

@@ -55,7 +55,7 @@ def exported(host: AgentHost, session: str = "s") -> list[bytes]:
 
 def test_a_history_is_imported_whole_while_the_session_is_read(tmp_path: Path) -> None:
     with AgentHost(tmp_path, engine="lossless") as host:
-        request = begin(host, MESSAGES)
+        request = begin(host, LONG)
         host.wait_for(lambda: is_storing(host))
         asked = 0
         while not host.has_answered(request):
@@ -63,8 +63,8 @@ def test_a_history_is_imported_whole_while_the_session_is_read(tmp_path: Path) -
             assert answer.tokens <= 8000
             asked += 1
         done = host.result(request)
-        assert asked > 1 and b'"importedMessages":3000' in done
-        assert exported(host) == MESSAGES
+        assert asked > 1 and b'"importedMessages":12000' in done
+        assert exported(host) == LONG
         assert "importing" not in host.call("session/get", sessionId="s")
         percentages = [value["percentage"] for value in reports(host) if "percentage" in value]
         assert percentages[-1] == 100 and reports(host)[-1]["kind"] == "end"

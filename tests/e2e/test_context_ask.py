@@ -207,4 +207,4 @@ def test_a_model_that_keeps_failing_is_left_alone(tmp_path: Path) -> None:
     ):
         host.ingest("s", *MESSAGES[:40])
         told = [ask(host)[0]["failure"] for _ in range(5)]
-    assert len(server.requests) == 3 and "left alone" in told[-1]
+    assert len(server.requests) == 3 and "paused" in told[-1]

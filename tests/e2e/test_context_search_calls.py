@@ -20,7 +20,7 @@ def schema(host: Host) -> Json:
 @pytest.mark.parametrize("engine", ["full", "terse", "default"])
 def test_the_handshake_names_the_tool(start_host: Callable[..., Host], engine: str) -> None:
     host = start_host(engine=engine, initialized=False)
-    names = ["context_search", "context_expand", "context_grep"]
+    names = ["context_search", "context_expand", "context_grep", "context_status", "context_compact"]
     assert host.initialize()["tools"] == names
     assert [tool["name"] for tool in host.call("tools/list")["tools"]] == names
 

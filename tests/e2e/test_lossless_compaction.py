@@ -121,7 +121,7 @@ def test_the_breaker_and_the_spend_guard_are_told_in_the_log(tmp_path: Path) -> 
             host.ingest("s", *MESSAGES)
             receipt = receipts(host.call("context/compact", sessionId="s", tokenBudget=BUDGET))
             assert receipt["modelSummaries"] == len(server.requests) == 2
-            assert receipt["fallbackSummaries"] > 0 and "are spent" in host.errors()
+            assert receipt["fallbackSummaries"] > 0 and "limit on calls is reached" in host.errors()
 
 
 def test_where_nothing_is_left_that_is_said(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from sidecar.engine.entry import Entry
 from sidecar.engine.session import Session
+from sidecar.engines import recollector
 from sidecar.engines.full import RecallEngine
 from sidecar.server.background import readiness
 from tests.e2e.inner_host import InnerHost
@@ -84,6 +85,7 @@ def test_every_message_is_noted_once_though_nothing_is_asked(host: InnerHost, no
 def test_answers_are_the_same_where_nothing_was_noted(
     tmp_path: Path, host: InnerHost, noted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(recollector, "PATIENCE_S", LIMIT_S)
     texts = [said(number) for number in range(120)]
     tell(host, texts)
     wait_for(host, noted, texts[-1])

@@ -126,7 +126,7 @@ def test_transcripts_of_every_other_program_are_imported(tmp_path: Path) -> None
         # Samples of one program name their conversation alike.
         done = run_cli("sessions", "import", str(file), state_dir=tmp_path / f"state-{number}")
         assert done.returncode == 0, (name, done.stderr)
-        said = re.search(r"(\d+) of (\d+) messages are new", done.stdout + done.stderr)
+        said = re.search(r"stored (\d+) of (\d+) messages", done.stdout + done.stderr)
         assert said is not None and said[1] == said[2] != "0", (name, done.stdout, done.stderr)
 
 

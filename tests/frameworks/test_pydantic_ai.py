@@ -40,6 +40,16 @@ from tests.frameworks.kit import (
 Parts = list[TextPart | ToolCallPart]
 
 
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    """The loop that `run_sync` finds; where there is none, the framework makes one and never closes it."""
+    own = asyncio.new_event_loop()
+    asyncio.set_event_loop(own)
+    yield
+    asyncio.set_event_loop(None)
+    own.close()
+
+
 def looking(turns: int = TURNS, recalls: int | None = None) -> Iterator[Parts]:
     """What the model says: two calls of a tool in each turn, and a look at what was said in one of them."""
     for turn in range(turns):

@@ -22,7 +22,7 @@ def test_the_doctor_finds_nothing_wrong_and_counts_exactly(program: Path, bare: 
     said = bare.run(program, "doctor")
     assert "default answered a turn" in said and "WRONG" not in said
     assert "counted exactly" in said
-    assert "there is no python3" in said, "the doctor says that engines from outside need a Python"
+    assert "PATH has no python3" in said, "the doctor says that engines from outside need a Python"
 
 
 def test_the_suite_for_servers_passes(program: Path) -> None:
@@ -64,7 +64,7 @@ def selected(bare: Bare, python: Path | None = None) -> Path:
 
 def test_an_engine_from_outside_is_refused_without_a_python_and_told_how(program: Path, bare: Bare) -> None:
     said = bare.run(program, "doctor", "--config", selected(bare), code=1)
-    assert "there is no engine 'wheeled'" in said and "there is no python3" in said
+    assert "there is no engine 'wheeled'" in said and "PATH has no python3" in said
     assert "engines.python" in said
 
 

@@ -1,6 +1,7 @@
 """Another agent's session takes as many reads as a missing one, so timing reveals nothing."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -63,16 +64,16 @@ def test_who_owns_it_takes_as_many_reads(driver: Driver) -> None:
 
 def test_what_is_configured_for_it_takes_as_many_reads(driver: Driver) -> None:
     store, sessions = cast(CountedReads, driver.store), registry(driver)
+    loaded = SimpleNamespace(ready=lambda engine_id, config: SimpleNamespace(takes_note=False))
     engines = SessionEngines(
-        HOST, store, cast(Any, None), exempt=None, owner=sessions.owner, take_note=lambda: None
+        HOST, store, cast(Any, loaded), exempt=None, sessions=lambda: sessions, take_note=lambda: None
     )
     counts: list[int] = []
     for session_id in ("theirs", "missing"):
-        owner, _ = driver.run(sessions.owner(session_id, "me"))
         before = store.reads
-        driver.run(engines.of_session(session_id, "me", owner))
+        driver.run(engines.begin(session_id, "me", None))
         counts.append(store.reads - before)
-    assert counts[0] == counts[1]
+    assert counts[0] == counts[1] == 1
 
 
 def test_erasing_it_takes_as_many_statements(driver: Driver) -> None:

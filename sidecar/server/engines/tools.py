@@ -89,9 +89,9 @@ async def _ask_host(
 
     guard, breaker = models.bounds
     if not breaker.allows():
-        raise ModelUnavailable("the model is left alone for a while after several failures")
+        raise ModelUnavailable("calls to the model are paused after several failures")
     if not guard.take():
-        raise ModelUnavailable("the calls for this while are spent")
+        raise ModelUnavailable("the limit on calls is reached")
     params = CompleteRuntimeParams(
         purpose="query",
         messages=[PromptMessage(role=cast(Any, role), content=text) for role, text in messages],
