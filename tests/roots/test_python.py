@@ -47,15 +47,15 @@ def in_home(root: Root, command: str) -> str:
 
 def test_pip_pipx_and_uv_install_from_a_checkout_in_an_empty_home(python: Root) -> None:
     in_home(python, 'python3 -m venv own && own/bin/pip install -q "./context-sidecar"')
-    assert "a turn came out of default" in in_home(python, "own/bin/context-sidecar doctor")
+    assert "default answered a turn" in in_home(python, "own/bin/context-sidecar doctor")
     for runs_it in (
         'uvx --from "./context-sidecar" context-sidecar',
         'pipx run --spec "./context-sidecar" context-sidecar',
     ):
         assert "What to type next" in in_home(python, f"{runs_it} demo"), runs_it
     in_home(python, 'pipx install "./context-sidecar"')
-    assert "a turn came out of default" in python.run(PROGRAM, "doctor")
+    assert "default answered a turn" in python.run(PROGRAM, "doctor")
     in_home(python, "pipx uninstall context-sidecar")
     in_home(python, f'uv tool install "./context-sidecar[{EXTRAS}]"')
     said = python.run(PROGRAM, "doctor")
-    assert "a turn came out of default" in said and "counted exactly" in said
+    assert "default answered a turn" in said and "counted exactly" in said
