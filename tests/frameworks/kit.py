@@ -5,8 +5,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from sidecar.client import SidecarClient
 from sidecar.tokens.estimate import EstimateCounter
@@ -19,6 +20,13 @@ CALLS = 3 * TURNS + 1
 SUMMARY = re.compile(r"\[ctx:summary:\S+\]")
 _README = Path(__file__).parents[2] / "sidecar" / "integrations" / "README.md"
 _COUNTER = EstimateCounter()
+_T = TypeVar("_T")
+
+
+def result_of(work: Coroutine[Any, Any, _T]) -> _T:
+    """The result; `asyncio.run` would take away the loop of the thread, which `run_sync` needs."""
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(work)
 
 
 def place(number: int) -> str:
@@ -50,7 +58,7 @@ def stored(state: Path, host: str) -> dict[str, int]:
         async with SidecarClient.start(SERVE, state_dir=state, host=host) as client:
             return {entry.session_id: entry.message_count async for entry in client.sessions()}
 
-    return asyncio.run(look_up())
+    return result_of(look_up())
 
 
 def readme_lines(name: str) -> str:

@@ -32,6 +32,7 @@ from tests.frameworks.kit import (
     kill,
     place,
     question,
+    result_of,
     run_readme,
     stored,
     tokens,
@@ -134,7 +135,7 @@ def test_forty_turns_past_the_budget_and_a_sidecar_that_is_killed(
         for turn in range(TURNS):
             await agent.run(question(turn), session=session)
 
-    asyncio.run(walk())
+    result_of(walk())
     whole: list[Message] = session.state["history"]["messages"]
     assert len(whole) == 6 * TURNS + 2
     assert [m.text for m in whole if m.role == "user"] == [question(turn) for turn in range(TURNS)]
@@ -168,7 +169,7 @@ def test_agents_stream_at_once_and_see_their_own_sessions_alone(
     async def both() -> None:
         await asyncio.gather(converse("anna"), converse("boris"))
 
-    asyncio.run(both())
+    result_of(both())
     for name, other in (("anna", "boris"), ("boris", "anna")):
         assert all(is_valid(messages) for messages in clients[name].saw)
         assert not any(f"I am {other}" in text(messages) for messages in clients[name].saw)
@@ -186,7 +187,7 @@ def test_an_agent_that_is_a_tool_has_a_session_of_its_own(
     script = [called("child", "d1", task="Look around."), [Content.from_text("It is done.")]]
     delegate = child.as_tool(propagate_session=shares)
     agent = Agent(client=Scripted(iter(script)), tools=[delegate], context_providers=[provider])
-    asyncio.run(agent.run("Delegate it.", session=AgentSession(session_id="parent")))
+    result_of(agent.run("Delegate it.", session=AgentSession(session_id="parent")))
     provider.sidecar.close()
     sessions = stored(state, HOST)
     assert sessions.pop("parent") == 4
@@ -209,7 +210,7 @@ def test_a_session_goes_on_after_a_restart_from_what_the_framework_has_saved(
             for turn in turns:
                 await agent.run(question(turn), session=session)
 
-        asyncio.run(walk())
+        result_of(walk())
         saved = json.dumps(session.to_dict())
         provider.sidecar.close()
     assert stored(state, HOST) == {"long": 180}
@@ -237,7 +238,7 @@ def test_the_agents_own_model_writes_summaries_where_that_is_wanted(
         for turn in range(30):
             await agent.run(question(turn), session=session)
 
-    asyncio.run(walk())
+    result_of(walk())
     assert "They walked, and saw grass." in text(client.saw[-1])
 
 
@@ -254,7 +255,7 @@ def test_without_a_sidecar_the_agent_runs_on(
             await agent.run(question(turn), session=session)
 
     with caplog.at_level(logging.WARNING):
-        asyncio.run(walk())
+        result_of(walk())
     assert len(client.saw[-1]) == 17
     assert "goes on without the sidecar" in caplog.text
 

@@ -30,6 +30,7 @@ from tests.frameworks.kit import (
     kill,
     place,
     question,
+    result_of,
     run_readme,
     stored,
     tokens,
@@ -211,7 +212,7 @@ def test_agents_stream_at_once_and_see_their_own_threads_alone(
     async def both() -> list[int]:
         return list(await asyncio.gather(converse("anna"), converse("boris")))
 
-    assert all(chunks > 60 for chunks in asyncio.run(both()))
+    assert all(chunks > 60 for chunks in result_of(both()))
     for name, other in (("anna", "boris"), ("boris", "anna")):
         assert all(is_valid(messages) for messages in saw[name].requests)
         assert not any(f"I am {other}" in text(messages) for messages in saw[name].requests)

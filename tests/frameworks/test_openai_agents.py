@@ -24,6 +24,7 @@ from tests.frameworks.kit import (
     kill,
     place,
     question,
+    result_of,
     run_readme,
     stored,
     tokens,
@@ -138,7 +139,7 @@ def test_forty_turns_past_the_budget_and_a_sidecar_that_is_killed(
     watch = Watch(session)
     for turn in range(TURNS):
         Runner.run_sync(agent, question(turn), session=session, run_config=watch.config)
-    whole: Items = asyncio.run(session.get_items())
+    whole: Items = result_of(session.get_items())
     assert len(whole) == 6 * TURNS + 2
     asked = [item["content"] for item in whole if item.get("role") == "user"]
     assert asked == [question(turn) for turn in range(TURNS)]
@@ -186,7 +187,7 @@ def test_agents_stream_at_once_and_see_their_own_sessions_alone(
     async def both() -> None:
         await asyncio.gather(converse("anna"), converse("boris"))
 
-    asyncio.run(both())
+    result_of(both())
     for name, other in (("anna", "boris"), ("boris", "anna")):
         assert all(is_valid(items) for items in saw[name].chosen)
         assert not any(f"I am {other}" in text(items) for items in saw[name].chosen)
@@ -224,7 +225,7 @@ def test_an_agent_that_is_a_tool_has_sessions_of_its_own(
         await run("Look around.")
         await run("And again?")
 
-    asyncio.run(both())
+    result_of(both())
     sidecar.sidecar.close()
     sessions = stored(state, HOST)
     assert sessions.pop("parent") == 8
@@ -253,12 +254,12 @@ def test_a_session_goes_on_after_a_restart_and_is_rewound_and_erased(
         for _ in range(6):
             await session.pop_item()
 
-    asyncio.run(rewind())
+    result_of(rewind())
     agent.model = ScriptedModel([said("Again.")])
     Runner.run_sync(agent, "Something else?", session=session, run_config=saw[-1].config)
     sidecar.sidecar.close()
     assert stored(state, HOST) == {"long": 176}
-    asyncio.run(session.clear_session())
+    result_of(session.clear_session())
     sidecar.sidecar.close()
     assert stored(state, HOST) == {}
 

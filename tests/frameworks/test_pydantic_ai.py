@@ -32,22 +32,13 @@ from tests.frameworks.kit import (
     kill,
     place,
     question,
+    result_of,
     run_readme,
     stored,
     tokens,
 )
 
 Parts = list[TextPart | ToolCallPart]
-
-
-@pytest.fixture(autouse=True)
-def loop() -> Iterator[None]:
-    """The loop that `run_sync` finds; where there is none, the framework makes one and never closes it."""
-    own = asyncio.new_event_loop()
-    asyncio.set_event_loop(own)
-    yield
-    asyncio.set_event_loop(None)
-    own.close()
 
 
 def looking(turns: int = TURNS, recalls: int | None = None) -> Iterator[Parts]:
@@ -186,7 +177,7 @@ def test_agents_stream_at_once_and_see_their_own_conversations_alone(
     async def both() -> None:
         await asyncio.gather(converse("anna"), converse("boris"))
 
-    asyncio.run(both())
+    result_of(both())
     for name, other in (("anna", "boris"), ("boris", "anna")):
         assert all(is_valid(messages) for messages in saw[name].requests)
         assert not any(f"I am {other}" in text(messages) for messages in saw[name].requests)
